@@ -1,0 +1,2 @@
+//! The `dfc` binary.
+fn main() {}

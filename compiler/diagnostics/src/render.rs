@@ -1,0 +1,1 @@
+//! Renderers: ariadne for people, JSON lines for tools.

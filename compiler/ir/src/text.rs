@@ -1,0 +1,1 @@
+//! The text form of the IR, for `dfc plan` and golden tests.

@@ -1,0 +1,142 @@
+//! Connectors: how rows get in and out. One folder a system, all behind the traits of this file.
+//!
+//! A connector may not know what happens between source and sink, nor in how many tasks it runs.
+
+pub mod registry;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use dfc_batch::{Batch, RowError};
+use dfc_ir::Schema;
+use dfc_ir::plan::{SinkSpec, SourceSpec};
+
+/// A failure outside the rows: a file that can't be opened, a header that doesn't fit, a full disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectError {
+    /// `R02xx`.
+    pub code: &'static str,
+    /// What failed, with the file or table: "can't read `data/a.csv`: permission denied".
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// What a connector is told when it opens.
+#[derive(Clone)]
+pub struct OpenContext {
+    /// The operator's name, for messages.
+    pub node: String,
+    /// Number of tasks that will read or encode at most.
+    pub tasks: usize,
+    /// Set when the job is cancelled: long waits look at it.
+    pub cancelled: Arc<AtomicBool>,
+    /// At most so many rows are wanted from the source (`--limit-rows`), over all tasks.
+    pub limit_rows: Option<u64>,
+}
+
+/// Counters of a source, for progress and the summary. Updated by the readers, read by anyone.
+#[derive(Debug, Default)]
+pub struct SourceCounters {
+    /// Bytes taken from outside (as stored: compressed bytes for compressed files).
+    pub bytes: AtomicU64,
+    /// Rows read, rejected ones included.
+    pub rows: AtomicU64,
+}
+
+/// An opened source: what is to be read is known, the outside schema has been compared with the declared one.
+pub trait Source: Send + Sync {
+    /// A reader for one task. The readers of one source share its work: together they give every row once.
+    ///
+    /// # Errors
+    /// When nothing can be read at all.
+    fn reader(&self, task: usize) -> Result<Box<dyn Reader>, ConnectError>;
+
+    /// Bytes to read in all, where that is known before.
+    fn total_bytes(&self) -> Option<u64>;
+
+    /// The most tasks that have something to do at once.
+    fn max_tasks(&self) -> usize;
+
+    /// Its counters.
+    fn counters(&self) -> Arc<SourceCounters>;
+}
+
+/// Reads a share of a source.
+pub trait Reader: Send {
+    /// The next batch of the projected columns, or `None` at the end. Rows that don't fit are pushed to `errors` (`node` left empty)
+    /// and left out. `Batch::seq` runs over the whole source from 0 without gaps, in the source's order, whatever reader a batch comes
+    /// from: a chunk whose rows were all rejected, or an empty one, still gives an (empty) batch.
+    ///
+    /// # Errors
+    /// When the source can't be read further.
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError>;
+}
+
+/// What a sink has written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SinkSummary {
+    /// Where the result is, as the user would name it; `None` for `discard`.
+    pub target: Option<String>,
+    /// Rows written.
+    pub rows: u64,
+    /// Bytes written (compressed ones count as stored).
+    pub bytes: u64,
+}
+
+/// Rows in a sink's own form.
+pub enum Encoded {
+    /// Finished bytes.
+    Bytes(Vec<u8>),
+    /// Rows still to be encoded by `write` (for formats that can't be encoded in pieces).
+    Rows(Batch),
+}
+
+/// An opened sink. Encoding runs in the tasks, in parallel; writing is one at a time, in order where there is one.
+pub trait Sink: Send + Sync {
+    /// An encoder for one task.
+    ///
+    /// # Errors
+    /// When the target's form can't be made.
+    fn encoder(&self, task: usize) -> Result<Box<dyn Encoder>, ConnectError>;
+
+    /// Writes. The engine calls it from one task at a time, in the order of sequence numbers where the stage is ordered.
+    ///
+    /// # Errors
+    /// When the target can't be written.
+    fn write(&self, encoded: Encoded, rows: u64) -> Result<(), ConnectError>;
+
+    /// Makes the result visible under its final name: the last thing that happens, and atomic.
+    ///
+    /// # Errors
+    /// When that can't be done; then nothing has changed under the final name.
+    fn finish(&self) -> Result<SinkSummary, ConnectError>;
+
+    /// Removes everything that was written. Called when the job failed or was cancelled before `finish`.
+    fn abort(&self);
+}
+
+/// Turns batches into a sink's own form.
+pub trait Encoder: Send {
+    /// Encodes a batch. Rows that can't be written are pushed to `errors` (`node` left empty) and left out.
+    ///
+    /// # Errors
+    /// When the target's form can't be made.
+    fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError>;
+}
+
+/// Opens a source by its connector's name.
+///
+/// # Errors
+/// Unknown connector, or what the connector says.
+pub fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
+    registry::open_source(spec, cx)
+}
+
+/// Opens a sink by its connector's name. Nothing is visible under the final name before [`Sink::finish`].
+///
+/// # Errors
+/// Unknown connector, or what the connector says (`mode: fail` and the target exists, …).
+pub fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+    registry::open_sink(spec, schema, cx)
+}

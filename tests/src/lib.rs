@@ -1,0 +1,1 @@
+#![doc = "Tests that need the whole of dfc."]
