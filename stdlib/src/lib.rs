@@ -4,5 +4,22 @@
 
 pub mod natives;
 
+/// Embeds declarations, named by their path below `stdlib/`.
+macro_rules! declarations {
+    ($($path:literal),* $(,)?) => { &[$(($path, include_str!(concat!("../", $path)))),*] };
+}
+
 /// The declarations, as (file name, text).
-pub const DECLARATIONS: &[(&str, &str)] = &[];
+pub const DECLARATIONS: &[(&str, &str)] = declarations![
+    "functions/aggregates.df",
+    "functions/conditionals.df",
+    "functions/dates.df",
+    "functions/hashes.df",
+    "functions/json.df",
+    "functions/lists.df",
+    "functions/numbers.df",
+    "functions/strings.df",
+    "operators/shuffles.df",
+    "operators/sinks.df",
+    "operators/sources.df",
+];
