@@ -144,10 +144,9 @@ impl Expr {
                 f(l);
                 f(r);
             }
-            ExprKind::Coalesce(items)
-            | ExprKind::Call(_, items)
-            | ExprKind::Record(items)
-            | ExprKind::List(items) => items.iter().for_each(f),
+            ExprKind::Coalesce(items) | ExprKind::Call(_, items) | ExprKind::Record(items) | ExprKind::List(items) => {
+                items.iter().for_each(f)
+            }
             ExprKind::Case { arms, otherwise } => {
                 for (condition, value) in arms {
                     f(condition);
@@ -171,10 +170,9 @@ impl Expr {
                 f(l);
                 f(r);
             }
-            ExprKind::Coalesce(items)
-            | ExprKind::Call(_, items)
-            | ExprKind::Record(items)
-            | ExprKind::List(items) => items.iter_mut().for_each(f),
+            ExprKind::Coalesce(items) | ExprKind::Call(_, items) | ExprKind::Record(items) | ExprKind::List(items) => {
+                items.iter_mut().for_each(f)
+            }
             ExprKind::Case { arms, otherwise } => {
                 for (condition, value) in arms {
                     f(condition);

@@ -307,6 +307,8 @@ pub struct Join {
     pub left_keys: Vec<Expr>,
     /// Key expressions over the right input, of the same types.
     pub right_keys: Vec<Expr>,
+    /// Number of left columns: a residual's column `left_width + k` is right column k.
+    pub left_width: usize,
     /// A further condition over left columns followed by right columns.
     pub residual: Option<Expr>,
     /// Which partners count.

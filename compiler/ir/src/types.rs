@@ -62,16 +62,8 @@ pub enum IntType {
 
 impl IntType {
     /// All of them, signed before unsigned, narrow before wide.
-    pub const ALL: [IntType; 8] = [
-        IntType::I8,
-        IntType::I16,
-        IntType::I32,
-        IntType::I64,
-        IntType::U8,
-        IntType::U16,
-        IntType::U32,
-        IntType::U64,
-    ];
+    pub const ALL: [IntType; 8] =
+        [IntType::I8, IntType::I16, IntType::I32, IntType::I64, IntType::U8, IntType::U16, IntType::U32, IntType::U64];
 
     /// Width in bits.
     pub fn bits(self) -> u32 {
