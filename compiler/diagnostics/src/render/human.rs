@@ -1,0 +1,122 @@
+//! For people: the source lines with labels, drawn by ariadne.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use ariadne::{Color, Config, IndexType, Label, Report, ReportKind, Source};
+
+use super::FileText;
+use crate::{Diagnostic, Place, Severity};
+
+/// The diagnostics as text for a terminal, with colours if wanted. Lines have no trailing blanks.
+pub fn human(diagnostics: &[Diagnostic], files: &[FileText], color: bool) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let text = one(diagnostic, files, color);
+        for line in text.lines() {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn one(diagnostic: &Diagnostic, files: &[FileText], color: bool) -> String {
+    let kind = match diagnostic.severity {
+        Severity::Error => ReportKind::Custom("error", Color::Red),
+        Severity::Warning => ReportKind::Custom("warning", Color::Yellow),
+    };
+    let main = match diagnostic.severity {
+        Severity::Error => Color::Red,
+        Severity::Warning => Color::Yellow,
+    };
+    let Some(span) = span(diagnostic.place, files) else { return plain(diagnostic) };
+    // ariadne shows a label only with words; a place without words says what is wrong by its colour alone.
+    let mut report = Report::build(kind, span.clone())
+        .with_config(Config::default().with_color(color).with_index_type(IndexType::Byte).with_compact(false))
+        .with_code(diagnostic.code)
+        .with_message(&diagnostic.message)
+        .with_label(Label::new(span).with_message(&diagnostic.label).with_color(main).with_priority(1));
+    for (order, (place, words)) in diagnostic.related.iter().enumerate() {
+        if let Some(at) = self::span(*place, files) {
+            report.add_label(Label::new(at).with_message(words).with_color(Color::Cyan).with_order(order as i32 + 1));
+        }
+    }
+    for note in &diagnostic.notes {
+        report.add_note(note);
+    }
+    if let Some(help) = &diagnostic.help {
+        report.add_help(help);
+    }
+    let cache = ariadne::sources(files.iter().map(|file| (file.name.clone(), file.text.clone())));
+    let mut bytes = Vec::new();
+    match report.finish().write(cache, &mut bytes) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => plain(diagnostic),
+    }
+}
+
+/// Without a place to show.
+fn plain(diagnostic: &Diagnostic) -> String {
+    let word = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut text = format!("[{}] {word}: {}", diagnostic.code, diagnostic.message);
+    for note in &diagnostic.notes {
+        // Writing to a String can't fail.
+        let _ = write!(text, "\n  note: {note}");
+    }
+    if let Some(help) = &diagnostic.help {
+        let _ = write!(text, "\n  help: {help}");
+    }
+    text
+}
+
+/// The place with its file's name, on character boundaries.
+fn span(place: Place, files: &[FileText]) -> Option<(String, Range<usize>)> {
+    let file = files.get(place.file.0 as usize).filter(|file| !file.text.is_empty())?;
+    let start = file.floor(place.start);
+    Some((file.name.clone(), start..file.ceil(place.end).max(start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileId;
+
+    fn files() -> Vec<FileText> {
+        vec![FileText { name: "a.df".into(), text: "stream 金额 = orders\n  |> filter(x)\n".into() }]
+    }
+
+    fn place(start: u32, end: u32) -> Place {
+        Place { file: FileId(0), start, end }
+    }
+
+    #[test]
+    fn a_label_and_a_help_are_drawn() {
+        let d = Diagnostic::error("E0410", place(36, 37), "there is no field `x`", "unknown field").help("did you mean `y`?");
+        let text = human(&[d], &files(), false);
+        assert!(text.contains("E0410") && text.contains("there is no field `x`"), "{text}");
+        assert!(text.contains("unknown field") && text.contains("did you mean `y`?"), "{text}");
+        assert!(text.contains("a.df:2:13"), "{text}");
+        assert!(text.lines().all(|line| line.trim_end() == line));
+    }
+
+    #[test]
+    fn spans_off_a_boundary_or_past_the_end_do_no_harm() {
+        for start in 0..60 {
+            for end in start..64 {
+                let d = Diagnostic::warning("W0501", place(start, end), "m", "l").related(place(end, end), "there");
+                assert!(human(&[d], &files(), true).contains("W0501"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_diagnostic_without_a_file_is_still_said() {
+        let d = Diagnostic::error("E0207", place(0, 0), "can't read `b.df`", "").note("why").help("do");
+        assert_eq!(human(&[d], &[], false), "[E0207] error: can't read `b.df`\n  note: why\n  help: do\n\n");
+    }
+}

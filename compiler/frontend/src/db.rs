@@ -1,0 +1,159 @@
+//! The salsa database: inputs (files, values of parameters), and counting of the queries that ran.
+//!
+//! It may not know what the queries compute.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::files::FileSystem;
+
+/// A file as an input of the queries.
+#[salsa::input]
+pub struct SourceFile {
+    /// Its index: `ItemKey::file` and `FileId`.
+    #[returns(copy)]
+    pub index: u32,
+    /// Its path as the user (or the `use` that led to it) wrote it.
+    pub path: PathBuf,
+    /// Its text, or why there is none.
+    pub text: Result<Arc<str>, String>,
+}
+
+/// The values given on the command line.
+#[salsa::input(singleton)]
+pub struct Given {
+    /// Text by parameter's name.
+    pub values: BTreeMap<String, String>,
+}
+
+/// What queries may ask the database for.
+#[salsa::db]
+pub trait Db: salsa::Database {
+    /// The input of a file; it is read when it was not known yet.
+    fn file(&self, path: &Path) -> SourceFile;
+
+    /// The file of this index.
+    fn file_by_index(&self, index: u32) -> Option<SourceFile>;
+}
+
+/// Every file that was ever asked for.
+#[derive(Default)]
+struct Files {
+    by_identity: HashMap<PathBuf, SourceFile>,
+    by_index: Vec<SourceFile>,
+    /// Files whose text was set by the editor.
+    overlays: Vec<PathBuf>,
+}
+
+/// The database.
+#[salsa::db]
+#[derive(Clone)]
+pub struct Database {
+    storage: salsa::Storage<Self>,
+    system: Arc<dyn FileSystem>,
+    files: Arc<Mutex<Files>>,
+    executed: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+#[salsa::db]
+impl salsa::Database for Database {}
+
+#[salsa::db]
+impl Db for Database {
+    fn file(&self, path: &Path) -> SourceFile {
+        let identity = self.system.identity(path);
+        let mut files = lock(&self.files);
+        if let Some(&file) = files.by_identity.get(&identity) {
+            return file;
+        }
+        let text = read(self.system.as_ref(), path);
+        let file = SourceFile::new(self, files.by_index.len() as u32, path.to_path_buf(), text);
+        files.by_identity.insert(identity, file);
+        files.by_index.push(file);
+        file
+    }
+
+    fn file_by_index(&self, index: u32) -> Option<SourceFile> {
+        lock(&self.files).by_index.get(index as usize).copied()
+    }
+}
+
+impl Database {
+    /// A database over these files.
+    pub fn new(system: Arc<dyn FileSystem>) -> Self {
+        let executed = Arc::<Mutex<BTreeMap<String, usize>>>::default();
+        let counts = executed.clone();
+        let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
+            if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                let key = format!("{database_key:?}");
+                let query = key.split('(').next().unwrap_or_default().to_string();
+                *lock(&counts).entry(query).or_default() += 1;
+            }
+        })));
+        let db = Database { storage, system, files: Arc::default(), executed };
+        Given::new(&db, BTreeMap::new());
+        db
+    }
+
+    /// Puts an editor's text before what is on the disk.
+    pub fn set_text(&mut self, path: &Path, text: String) {
+        use salsa::Setter as _;
+        let file = self.file(path);
+        let identity = self.system.identity(path);
+        lock(&self.files).overlays.push(identity);
+        let text: Result<Arc<str>, String> = Ok(text.into());
+        if *file.text(self) != text {
+            file.set_text(self).to(text);
+        }
+    }
+
+    /// Reads every file again that no editor holds.
+    pub fn reload(&mut self) {
+        use salsa::Setter as _;
+        let known: Vec<SourceFile> = {
+            let files = lock(&self.files);
+            let on_disk = files.by_identity.iter().filter(|(identity, _)| !files.overlays.contains(identity));
+            on_disk.map(|(_, file)| *file).collect()
+        };
+        for file in known {
+            let text = read(self.system.as_ref(), file.path(self));
+            if *file.text(self) != text {
+                file.set_text(self).to(text);
+            }
+        }
+    }
+
+    /// Sets the values given for parameters.
+    pub fn set_given(&mut self, values: BTreeMap<String, String>) {
+        use salsa::Setter as _;
+        let given = Given::get(self);
+        if *given.values(self) != values {
+            given.set_values(self).to(values);
+        }
+    }
+
+    /// How often each query ran since the last call, by its name.
+    pub fn take_executed(&self) -> BTreeMap<String, usize> {
+        std::mem::take(&mut *lock(&self.executed))
+    }
+}
+
+/// A panic in another thread leaves these maps whole: each change is one insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read(system: &dyn FileSystem, path: &Path) -> Result<Arc<str>, String> {
+    let bytes = system.read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        std::io::ErrorKind::IsADirectory => "it is a folder".to_string(),
+        _ => error.to_string(),
+    })?;
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(bytes);
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text.into()),
+        Err(error) => Err(format!("it is not UTF-8 text (byte {} can't be read)", error.utf8_error().valid_up_to())),
+    }
+}
