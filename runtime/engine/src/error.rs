@@ -1,0 +1,143 @@
+//! Why a run failed: one cause, ready to be shown.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use dfc_batch::RowError;
+use dfc_connect::ConnectError;
+
+/// The one cause for which a run failed. Nothing is visible under the sinks' final names, except where [`RunError::Finish`] says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunError {
+    /// More rows were rejected than `errors { limit, ratio }` tolerates.
+    RowLimit {
+        /// The rejected row that stands first, of those seen.
+        first: Box<RowError>,
+        /// Rows rejected until the run stopped.
+        count: u64,
+        /// What was tolerated, in words: `none`, `10 rows`, `0.1 % of the rows`.
+        tolerated: String,
+        /// Where the rejected rows are, if they were kept.
+        rejects: Option<PathBuf>,
+    },
+    /// A connector failed.
+    Connect {
+        /// The operator's name.
+        node: String,
+        /// What it said.
+        error: ConnectError,
+    },
+    /// A sink failed to make its result visible after others already had.
+    Finish {
+        /// The operator's name.
+        node: String,
+        /// What it said.
+        error: ConnectError,
+        /// The results that are visible all the same.
+        visible: Vec<String>,
+    },
+    /// The rejected rows could not be written.
+    Rejects {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        message: String,
+    },
+    /// The run was stopped from outside.
+    Cancelled,
+    /// The plan contradicts itself: an error of the program that made it.
+    Plan(String),
+    /// An operator broke down: an error of this program.
+    Internal {
+        /// The operator or stage.
+        node: String,
+        /// What happened.
+        message: String,
+    },
+}
+
+impl RunError {
+    /// `R0…`: the code under which `dfc explain` has a page.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RunError::RowLimit { first, .. } => first.code,
+            RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.code,
+            RunError::Rejects { .. } => "R0301",
+            RunError::Cancelled => "R0302",
+            RunError::Plan(_) | RunError::Internal { .. } => "R0399",
+        }
+    }
+
+    /// What to do about it, where something can be done.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            RunError::RowLimit { rejects: Some(path), .. } => {
+                Some(format!("the rejected rows and their reasons are in `{}`", path.display()))
+            }
+            RunError::RowLimit { rejects: None, .. } => Some(
+                "correct the row, or let the job go on past such rows with `errors { limit: 100, to: \"./rejected\" }`".to_owned(),
+            ),
+            RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.help.clone(),
+            RunError::Rejects { .. } => Some("`to` of `errors` must name a folder that can be written".to_owned()),
+            RunError::Cancelled => None,
+            RunError::Plan(_) | RunError::Internal { .. } => {
+                Some("this is a mistake in dfc, not in your pipeline: please report it".to_owned())
+            }
+        }
+    }
+}
+
+/// A row error in a sentence: `` `users.csv` line 3 (byte 120): `age` is `abc`: … ``.
+pub(crate) fn describe(error: &RowError) -> String {
+    let mut text = String::new();
+    if let Some(place) = &error.place {
+        text.push_str(&format!("`{}`", place.source));
+        if let Some(line) = place.line {
+            text.push_str(&format!(" line {line}"));
+        }
+        if let Some(row) = place.row {
+            text.push_str(&format!(" row {row}"));
+        }
+        if let Some(offset) = place.offset {
+            text.push_str(&format!(" (byte {offset})"));
+        }
+        text.push_str(": ");
+    }
+    match (&error.field, &error.value) {
+        (Some(field), Some(value)) => text.push_str(&format!("field `{field}` is `{value}`: ")),
+        (Some(field), None) => text.push_str(&format!("field `{field}`: ")),
+        (None, Some(value)) => text.push_str(&format!("value `{value}`: ")),
+        (None, None) => {}
+    }
+    text.push_str(&error.rule);
+    text
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::RowLimit { first, count, tolerated, .. } => {
+                if !first.node.is_empty() {
+                    write!(f, "`{}`: ", first.node)?;
+                }
+                write!(f, "{}", describe(first))?;
+                if *count > 1 {
+                    write!(f, "; {count} rows were rejected, tolerated: {tolerated}")?;
+                }
+                Ok(())
+            }
+            RunError::Connect { node, error } => write!(f, "`{node}`: {}", error.message),
+            RunError::Finish { node, error, visible } => {
+                write!(f, "`{node}`: {}; already written: {}", error.message, visible.join(", "))
+            }
+            RunError::Rejects { path, message } => {
+                write!(f, "the rejected rows can't be written to `{}`: {message}", path.display())
+            }
+            RunError::Cancelled => f.write_str("interrupted; no result was written"),
+            RunError::Plan(message) => write!(f, "the plan can't be run: {message}"),
+            RunError::Internal { node, message } => write!(f, "`{node}` broke down: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

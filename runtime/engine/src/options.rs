@@ -1,0 +1,27 @@
+//! What a run is told beside its plan.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dfc_eval::Env;
+use dfc_jit::Tier;
+
+/// Settings of one run.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Tasks of a stage at most. 0: the job's own setting, without one the number of `threads`.
+    pub parallelism: usize,
+    /// Worker threads. 0: as many as the machine has cores.
+    pub threads: usize,
+    /// Machine code or interpreter.
+    pub tier: Tier,
+    /// What expressions see beside their row: the fixed `now()`.
+    pub env: Env,
+    /// Read at most so many rows of each source.
+    pub limit_rows: Option<u64>,
+    /// Set by the caller to stop the run (Ctrl-C). Looked at between batches and by waiting connectors.
+    pub cancelled: Arc<AtomicBool>,
+    /// Folder for the rejected rows. `None`: the job's `errors { to }` as it stands; without that they are counted, not kept.
+    pub rejects_folder: Option<PathBuf>,
+}
