@@ -4,10 +4,14 @@
 //! It may not know where rows come from nor what is done with them.
 
 mod arrays;
+mod build;
 mod error;
+mod rows;
 
-pub use arrays::{ColumnBuilder, arrow_type, arrow_schema, value_at};
+pub use arrays::{arrow_schema, arrow_type, value_at};
+pub use build::ColumnBuilder;
 pub use error::{Place, RowError};
+pub use rows::{concat, select, take};
 
 use std::sync::Arc;
 
