@@ -1,0 +1,242 @@
+//! Near misses: the nearest known name, and what names of other tools are called here.
+
+/// The candidate nearest to `name`, if it is near enough: at most a third of the name's length in edits (insert, delete,
+/// replace, swap neighbours), at least one. Letters' case and `_` don't count as edits.
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let plain = fold(name);
+    let limit = (plain.len() / 3).max(1);
+    let mut best: Option<(usize, &'c str)> = None;
+    for candidate in candidates {
+        let other = fold(candidate);
+        if candidate == name || other.len().abs_diff(plain.len()) > limit {
+            continue;
+        }
+        let distance = distance(&plain, &other);
+        // A name of one or two letters is near to everything: only case and `_` may differ then.
+        if (plain.len() <= 2 && distance > 0) || distance > limit {
+            continue;
+        }
+        if best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+fn fold(name: &str) -> Vec<char> {
+    name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).take(200).collect()
+}
+
+/// Damerau-Levenshtein distance (optimal string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let width = b.len() + 1;
+    let mut before = vec![0usize; width];
+    let mut last: Vec<usize> = (0..width).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; width];
+        for j in 1..width {
+            let cost = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = last;
+        last = row;
+    }
+    last[b.len()]
+}
+
+/// What a function of SQL or of another tool is called here: (its name there, what to write here).
+pub const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
+    ("len", "length"),
+    ("char_length", "length"),
+    ("character_length", "length"),
+    ("strlen", "length"),
+    ("size", "length"),
+    ("cardinality", "length"),
+    ("substr", "substring"),
+    ("mid", "substring"),
+    ("slice", "substring"),
+    ("ucase", "upper"),
+    ("toupper", "upper"),
+    ("to_upper", "upper"),
+    ("lcase", "lower"),
+    ("tolower", "lower"),
+    ("to_lower", "lower"),
+    ("strip", "trim"),
+    ("btrim", "trim"),
+    ("instr", "position"),
+    ("strpos", "position"),
+    ("locate", "position"),
+    ("charindex", "position"),
+    ("index_of", "position"),
+    ("concat_ws", "concat"),
+    ("string_concat", "concat"),
+    ("startswith", "starts_with"),
+    ("endswith", "ends_with"),
+    ("split", "split_part"),
+    ("regexp_substr", "regexp_extract"),
+    ("regexp_match", "regexp_extract"),
+    ("regex_replace", "regexp_replace"),
+    ("char", "chr"),
+    ("ceiling", "ceil"),
+    ("truncate", "trunc"),
+    ("pow", "power"),
+    ("rand", "random_by"),
+    ("random", "random_by"),
+    ("ifnull", "coalesce"),
+    ("nvl", "coalesce"),
+    ("isnull", "coalesce"),
+    ("getdate", "now"),
+    ("current_timestamp", "now"),
+    ("current_date", "today"),
+    ("curdate", "today"),
+    ("sysdate", "now"),
+    ("datediff", "date_diff"),
+    ("timestampdiff", "date_diff"),
+    ("dateadd", "date_add"),
+    ("datepart", "date_trunc"),
+    ("dayofweek", "day_of_week"),
+    ("weekday", "day_of_week"),
+    ("dayofyear", "day_of_year"),
+    ("weekofyear", "week"),
+    ("strftime", "format_date"),
+    ("date_format", "format_date"),
+    ("to_char", "format_date"),
+    ("strptime", "parse_datetime"),
+    ("str_to_date", "parse_date"),
+    ("to_date", "parse_date"),
+    ("unix_timestamp", "epoch_seconds"),
+    ("from_unixtime", "from_epoch"),
+    ("sha2", "sha256"),
+    ("hash", "xxhash64"),
+    ("base64", "base64_encode"),
+    ("to_base64", "base64_encode"),
+    ("unbase64", "base64_decode"),
+    ("from_base64", "base64_decode"),
+    ("json_extract", "json_get"),
+    ("get_json_object", "json_text"),
+    ("json_value", "json_text"),
+    ("average", "avg"),
+    ("mean", "avg"),
+    ("std", "stddev"),
+    ("stddev_samp", "stddev"),
+    ("var_samp", "variance"),
+    ("group_concat", "string_agg"),
+    ("listagg", "string_agg"),
+    ("array_agg", "collect"),
+    ("collect_list", "collect"),
+    ("approx_distinct", "approx_count_distinct"),
+    ("countdistinct", "count_distinct"),
+    ("every", "bool_and"),
+    ("arbitrary", "any_value"),
+];
+
+/// Forms of SQL that are operators here: (the function there, what to write here).
+pub const FOREIGN_FORMS: &[(&str, &str)] = &[
+    ("cast", "`x as int64`"),
+    ("try_cast", "`x as? int64`"),
+    ("convert", "`x as int64`"),
+    ("iff", "`if c then a else b`"),
+    ("iif", "`if c then a else b`"),
+    ("if", "`if c then a else b`"),
+    ("case", "`match x { \"a\" => 1, else => 0 }`"),
+    ("decode", "`match x { \"a\" => 1, else => 0 }`"),
+    ("to_string", "`x as string`"),
+    ("str", "`x as string`"),
+    ("to_number", "`x as decimal(18, 2)`"),
+    ("toint", "`x as int64`"),
+    ("to_int", "`x as int64`"),
+    ("int", "`x as int64`"),
+    ("float", "`x as float64`"),
+    ("is_null", "`x is null`"),
+    ("regexp_like", "`x matches r\"…\"`"),
+    ("rlike", "`x matches r\"…\"`"),
+    ("regexp_matches", "`x matches r\"…\"`"),
+];
+
+/// What a type of SQL or of another tool is called here.
+pub const FOREIGN_TYPES: &[(&str, &str)] = &[
+    ("int", "int64"),
+    ("integer", "int32"),
+    ("bigint", "int64"),
+    ("smallint", "int16"),
+    ("tinyint", "int8"),
+    ("long", "int64"),
+    ("short", "int16"),
+    ("byte", "int8"),
+    ("i8", "int8"),
+    ("i16", "int16"),
+    ("i32", "int32"),
+    ("i64", "int64"),
+    ("u8", "uint8"),
+    ("u16", "uint16"),
+    ("u32", "uint32"),
+    ("u64", "uint64"),
+    ("uint", "uint64"),
+    ("float", "float64"),
+    ("double", "float64"),
+    ("real", "float32"),
+    ("f32", "float32"),
+    ("f64", "float64"),
+    ("number", "decimal(18, 2)"),
+    ("numeric", "decimal(18, 2)"),
+    ("money", "decimal(18, 2)"),
+    ("text", "string"),
+    ("varchar", "string"),
+    ("char", "string"),
+    ("str", "string"),
+    ("utf8", "string"),
+    ("boolean", "bool"),
+    ("binary", "bytes"),
+    ("blob", "bytes"),
+    ("bytea", "bytes"),
+    ("varbinary", "bytes"),
+    ("timestamptz", "timestamp"),
+    ("instant", "timestamp"),
+    ("interval", "duration"),
+    ("jsonb", "json"),
+    ("array", "list<string>"),
+    ("struct", "record { name: string }"),
+    ("object", "json"),
+    ("map", "json"),
+];
+
+/// The entry for a name, letters' case aside.
+pub fn foreign(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(there, _)| there.eq_ignore_ascii_case(name)).map(|(_, here)| *here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        let fields = ["status", "price", "created_at", "id"];
+        assert_eq!(nearest("statsu", fields), Some("status"));
+        assert_eq!(nearest("createdAt", fields), Some("created_at"));
+        assert_eq!(nearest("prise", fields), Some("price"));
+        assert_eq!(nearest("ID", fields), Some("id"));
+        assert_eq!(nearest("ix", fields), None);
+        assert_eq!(nearest("country", fields), None);
+        assert_eq!(nearest("金额", ["金额x", "数量"]), None);
+    }
+
+    #[test]
+    fn distances_count_swaps_once() {
+        let d = |a: &str, b: &str| distance(&fold(a), &fold(b));
+        assert_eq!(d("abcd", "abdc"), 1);
+        assert_eq!(d("abcd", "abcd"), 0);
+        assert_eq!(d("", "abc"), 3);
+        assert_eq!(d("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn foreign_names_lead_home() {
+        assert_eq!(foreign(FOREIGN_FUNCTIONS, "SUBSTR"), Some("substring"));
+        assert_eq!(foreign(FOREIGN_TYPES, "varchar"), Some("string"));
+        assert_eq!(foreign(FOREIGN_TYPES, "order"), None);
+    }
+}
