@@ -1,0 +1,164 @@
+//! The command line: what may be given, and its help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Checks, compiles and runs data pipelines written in `.df` files.
+#[derive(Debug, Parser)]
+#[command(name = "dfc", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a small pipeline with data, ready to run
+    Init(InitArgs),
+    /// Find what is wrong with pipelines, without reading any data
+    Check(CheckArgs),
+    /// Run a pipeline
+    Run(RunArgs),
+    /// Show what the compiler makes of a pipeline
+    Plan(PlanArgs),
+    /// Explain an error code, with a wrong and a right example
+    Explain(ExplainArgs),
+    /// List the functions, or describe one
+    Functions(NameArgs),
+    /// List the operators, or describe one
+    Operators(NameArgs),
+}
+
+/// `dfc init`
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Where to put it; made if it does not exist
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+}
+
+/// `dfc check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The pipelines
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How findings are written
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+    /// Show the streams and their fields too
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Give a parameter a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `dfc run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The pipeline
+    pub file: PathBuf,
+    /// Give a parameter a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Tasks that a stage may have at most [default: the job's setting, else the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub parallelism: Option<u16>,
+    /// What evaluates expressions
+    #[arg(long, value_enum, default_value_t = Engine::Jit)]
+    pub engine: Engine,
+    /// Read at most so many rows of each source
+    #[arg(long, value_name = "N")]
+    pub limit_rows: Option<u64>,
+    /// Say what was compiled, and what each operator did
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// How findings are written, if the pipeline has errors
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+    /// Log each operator's life (opened, first row, closed) to standard error
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+}
+
+/// `dfc plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The pipeline
+    pub file: PathBuf,
+    /// What to show
+    #[arg(long, value_enum, default_value_t = Emit::Stages)]
+    pub emit: Emit,
+    /// Give a parameter a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `dfc explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The code, as `E0401`; without one, all codes are listed
+    pub code: Option<String>,
+}
+
+/// `dfc functions`, `dfc operators`
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// Which one; without a name, all are listed
+    pub name: Option<String>,
+}
+
+/// Forms of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, with the source text
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+/// Tiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Machine code
+    Jit,
+    /// The reference interpreter: slow, for comparison
+    Interpreter,
+}
+
+/// Forms of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines of text
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What `dfc plan` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// The file's tokens
+    Tokens,
+    /// The syntax tree
+    Ast,
+    /// The typed operators
+    Ir,
+    /// The stages that run
+    Stages,
+    /// The machine-level code of each program (Cranelift IR)
+    Clif,
+    /// The operators as a Graphviz graph
+    Dot,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, as in `--set since=2026-01-01`".to_owned()),
+    }
+}

@@ -1,0 +1,50 @@
+//! `dfc check`: finds what is wrong, without reading any data (D5).
+
+use std::io::Write;
+
+use anyhow::Result;
+use dfc_compiler::Checked;
+
+use crate::Outcome;
+use crate::args::{CheckArgs, Format};
+use crate::report;
+
+/// Runs the command. Each file is checked by itself, with the libraries it uses.
+pub fn check(args: &CheckArgs) -> Result<Outcome> {
+    let mut outcome = Outcome::Fine;
+    for file in &args.files {
+        let checked = report::compiler(&args.set).check(file);
+        report::findings(&checked, args.format)?;
+        if args.format == Format::Human {
+            eprintln!("{}", report::verdict(file, &checked));
+        }
+        if args.verbose {
+            streams(&checked)?;
+        }
+        if checked.has_errors() {
+            outcome = Outcome::Failed;
+        }
+    }
+    Ok(outcome)
+}
+
+/// The job's streams with their fields.
+fn streams(checked: &Checked) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if let Some(job) = &checked.summary.job {
+        writeln!(out, "job {job}")?;
+    }
+    for stream in checked.summary.streams.iter().chain(&checked.summary.sinks) {
+        writeln!(out, "{} {}", stream.role, stream.name)?;
+        match &stream.schema {
+            Some(schema) => {
+                let width = schema.fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0) + 1;
+                for field in &schema.fields {
+                    writeln!(out, "    {:width$} {}", format!("{}:", field.name), field.ty)?;
+                }
+            }
+            None => writeln!(out, "    (unknown: see the errors)")?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The log: each operator's life, to standard error, with job, operator and task (D19, A4).
+
+use dfc_engine::{Event, Moment};
+
+use crate::args::LogFormat;
+
+/// Starts the log. Without a format there is none, unless the environment asks for it (`DFC_LOG=info`).
+pub fn start(format: Option<LogFormat>) {
+    let filter = match (std::env::var("DFC_LOG"), format) {
+        (Ok(filter), _) => filter,
+        (Err(_), Some(_)) => "info".to_owned(),
+        (Err(_), None) => return,
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .with_ansi(false)
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter));
+    // A second start (in one process) keeps the first one's settings: nothing to report.
+    let _ = match format {
+        Some(LogFormat::Json) => subscriber.json().flatten_event(true).try_init(),
+        _ => subscriber.try_init(),
+    };
+}
+
+/// Logs what happened in the engine. Times are milliseconds since the run's start.
+pub fn event(event: &Event) {
+    match event {
+        Event::Started { job, .. } => tracing::info!(%job, event = "started"),
+        Event::Compiled { stage, report } => tracing::info!(
+            stage,
+            program = report.program,
+            micros = report.micros,
+            code_bytes = report.code_bytes,
+            interpreted = !report.not_compiled.is_empty(),
+            event = "compiled"
+        ),
+        Event::StageStarted { stage, name, tasks, at } => {
+            tracing::info!(stage, %name, tasks, at_ms = at.as_millis() as u64, event = "stage_started");
+        }
+        Event::StageFinished { stage, at } => {
+            tracing::info!(stage, at_ms = at.as_millis() as u64, event = "stage_finished");
+        }
+        Event::Operator { id, moment, at } => {
+            let (job, operator, stage, task) = (&id.job, &id.operator, id.stage, id.task);
+            let at_ms = at.as_millis() as u64;
+            match moment {
+                Moment::Opened => tracing::info!(%job, %operator, stage, task, at_ms, event = "opened"),
+                Moment::FirstRow => tracing::info!(%job, %operator, stage, task, at_ms, event = "first_row"),
+                Moment::Closed { rows_in, rows_out, batches, busy } => tracing::info!(
+                    %job,
+                    %operator,
+                    stage,
+                    task,
+                    at_ms,
+                    rows_in,
+                    rows_out,
+                    batches,
+                    busy_ms = busy.as_millis() as u64,
+                    event = "closed"
+                ),
+            }
+        }
+    }
+}

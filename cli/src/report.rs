@@ -1,0 +1,75 @@
+//! Shows findings of the compiler and failures of a run.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use dfc_compiler::{Checked, Compiler};
+use dfc_diagnostics::{Severity, render};
+use dfc_engine::RunError;
+use dfc_ir::Site;
+use dfc_ir::plan::SiteInfo;
+
+use crate::args::Format;
+
+/// A compiler with the parameters' values from the command line.
+pub fn compiler(set: &[(String, String)]) -> Compiler {
+    let mut compiler = Compiler::new();
+    compiler.set_params(set.iter().cloned().collect::<BTreeMap<_, _>>());
+    compiler
+}
+
+/// Whether standard error may be coloured.
+fn color() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Writes findings: for people to standard error, as JSON to standard output.
+pub fn findings(checked: &Checked, format: Format) -> Result<()> {
+    match format {
+        Format::Human => {
+            let text = render::human(&checked.diagnostics, &checked.files, color());
+            std::io::stderr().lock().write_all(text.as_bytes())?;
+        }
+        Format::Json => {
+            let text = render::json(&checked.diagnostics, &checked.files);
+            std::io::stdout().lock().write_all(text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// `pipeline.df: 2 errors, 1 warning`
+pub fn verdict(file: &Path, checked: &Checked) -> String {
+    let count = |severity| checked.diagnostics.iter().filter(|d| d.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let text = match (errors, warnings) {
+        (0, 0) => "no errors".to_owned(),
+        (0, w) => format!("no errors, {}", plural(w, "warning")),
+        (e, 0) => plural(e, "error"),
+        (e, w) => format!("{}, {}", plural(e, "error"), plural(w, "warning")),
+    };
+    format!("{}: {text}", file.display())
+}
+
+/// Writes why a run failed: what, where in the pipeline, what to do.
+pub fn failure(error: &RunError, sites: &[SiteInfo]) {
+    eprintln!("error[{}]: {error}", error.code());
+    if let Some(site) = site(error).and_then(|site| sites.get(site.0 as usize)).filter(|site| site.line > 0) {
+        eprintln!("  --> {}:{}:{}", site.file, site.line, site.column);
+        eprintln!("   |  {}", site.text);
+    }
+    if let Some(help) = error.help() {
+        eprintln!("help: {help}");
+    }
+    eprintln!("more: dfc explain {}", error.code());
+}
+
+fn site(error: &RunError) -> Option<Site> {
+    match error {
+        RunError::RowLimit { first, .. } => Some(first.site),
+        _ => None,
+    }
+}

@@ -1,0 +1,121 @@
+//! `dfc run`: compiles a pipeline and runs it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use dfc_engine::{Event, Observer, Progress, RunError, RunOptions};
+use dfc_eval::Env;
+use dfc_jit::{CompileReport, Tier};
+
+use crate::Outcome;
+use crate::args::{Engine, RunArgs};
+use crate::progress::Display;
+use crate::{logging, report, summary};
+
+/// Runs the command.
+pub fn run(args: &RunArgs) -> Result<Outcome> {
+    logging::start(args.log_format);
+    let plan = match report::compiler(&args.set).plan(&args.file) {
+        Ok((plan, checked)) => {
+            report::findings(&checked, args.format)?;
+            plan
+        }
+        Err(checked) => {
+            report::findings(&checked, args.format)?;
+            eprintln!("{}; nothing was run", report::verdict(&args.file, &checked));
+            return Ok(Outcome::Failed);
+        }
+    };
+    let stages = dfc_planner::plan_stages(&plan);
+    let options = RunOptions {
+        parallelism: args.parallelism.map_or(0, usize::from),
+        tier: match args.engine {
+            Engine::Jit => Tier::Jit,
+            Engine::Interpreter => Tier::Interpreter,
+        },
+        env: Env { now: now_micros(), ..Env::default() },
+        limit_rows: args.limit_rows,
+        cancelled: stop_on_signals()?,
+        ..RunOptions::default()
+    };
+    let watch = Arc::new(Watch::default());
+    let display = Display::start(watch.progress.clone());
+    let result = dfc_engine::run(&stages, options, watch.clone());
+    drop(display);
+    if args.verbose {
+        compiled(&watch);
+    }
+    match result {
+        Ok(done) => {
+            if args.verbose {
+                eprint!("{}", summary::operators(&done));
+            }
+            eprint!("{}", summary::text(&stages.job.name, &done));
+            Ok(Outcome::Fine)
+        }
+        Err(error) => {
+            report::failure(&error, &stages.sites);
+            Ok(if error == RunError::Cancelled { Outcome::Interrupted } else { Outcome::Failed })
+        }
+    }
+}
+
+/// What the engine reports while it runs.
+#[derive(Default)]
+struct Watch {
+    progress: Arc<OnceLock<Arc<Progress>>>,
+    compiled: Mutex<Vec<(usize, CompileReport)>>,
+}
+
+impl Observer for Watch {
+    fn event(&self, event: &Event) {
+        logging::event(event);
+        match event {
+            // A run starts once; a second start would keep the first one's counters.
+            Event::Started { progress, .. } => drop(self.progress.set(progress.clone())),
+            Event::Compiled { stage, report } => {
+                if let Ok(mut compiled) = self.compiled.lock() {
+                    compiled.push((*stage, report.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What was compiled, in how many microseconds, and what was not.
+fn compiled(watch: &Watch) {
+    let Ok(compiled) = watch.compiled.lock() else { return };
+    for (stage, report) in compiled.iter() {
+        if report.not_compiled.is_empty() {
+            eprintln!(
+                "stage {stage}: {} compiled in {} µs, {} bytes of machine code",
+                report.program, report.micros, report.code_bytes
+            );
+        } else {
+            eprintln!("stage {stage}: {} is interpreted, because of: {}", report.program, report.not_compiled.join("; "));
+        }
+    }
+}
+
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set. The second signal ends the process at once: nothing half-written stands
+/// under a final name at any moment, so nothing is lost by that.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = cancelled.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("stopping: no result will be written (again to stop at once)");
+    })
+    .context("can't watch for Ctrl-C")?;
+    Ok(cancelled)
+}
+
+fn now_micros() -> i64 {
+    // A clock before 1970 is a broken clock; the epoch is the least surprising answer.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+}
