@@ -1,68 +1,127 @@
-//! dfc-grammar
+//! The grammar of `.df` files: from text to tokens and a syntax tree.
+//!
+//! [`lex`] is lossless. [`parse`] takes any text and gives the tree of the sound items, all tokens, and every mistake
+//! once. It works in steps, each with a module of its own:
+//!
+//! 1. [`token`] (with `scan`) cuts the text into tokens;
+//! 2. `items` cuts the tokens into items, so that a mistake costs one item at most;
+//! 3. `symbols` (with `literal`) decodes an item's tokens and tells contextual words apart;
+//! 4. `brackets` balances them and limits their depth;
+//! 5. `df.lalrpop` is the grammar of one item, `recover` runs it until every mistake in the item is found, `explain`
+//!    puts each in words.
+//!
+//! Recovery is done between runs of the parser and not by its own `!` tokens: after a mistake the smallest part around it
+//! — an argument, a link, a setting; brackets are known to balance — is replaced by one symbol and the item parsed again.
+//! So one mistake is one message, and the grammar has no recovery rules that could make valid files ambiguous.
+//!
+//! This crate knows no file system, no query system and no meaning of names.
+
 pub mod ast;
+mod brackets;
+mod dump;
+pub mod error;
+mod explain;
+mod items;
+mod literal;
+mod recover;
+mod scan;
+mod symbols;
 pub mod token;
+mod tree;
 
-pub use token::{Token, TokenKind};
-use ast::Span;
-
-/// Cuts `text` into tokens.
-pub fn lex(_text: &str) -> Vec<Token> {
-    Vec::new()
+#[allow(missing_docs, unused, clippy::all)]
+mod df {
+    include!(concat!(env!("OUT_DIR"), "/df.rs"));
 }
+
+pub use dump::{dump_ast, dump_tokens};
+pub use error::{CODES, SyntaxError};
+pub use token::{Token, TokenKind, lex};
+
+use ast::{File, Item, Span};
+use items::Cut;
 
 /// What [`parse`] gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Parse {
-    /// The tree of the sound items.
-    pub file: ast::File,
-    /// Every token.
+    /// The tree: every sound item.
+    pub file: File,
+    /// Every token, trivia included; empty where the file is too large.
     pub tokens: Vec<Token>,
-    /// Every syntax error, in source order.
+    /// Every mistake, in source order.
     pub errors: Vec<SyntaxError>,
 }
 
-/// A syntax error.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SyntaxError {
-    /// Its code, `E0101` ….
-    pub code: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// Where, absolute.
-    pub span: Span,
-    /// Short text at the place.
-    pub label: String,
-    /// Other places that matter.
-    pub related: Vec<(Span, String)>,
-    /// What to do.
-    pub help: Option<String>,
-    /// A certain edit.
-    pub fix: Option<(Span, String)>,
-}
-
-/// Limits on what is parsed.
+/// Limits on what is parsed. Passing one is an error by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes in a file.
+    /// Bytes of a file.
     pub file_bytes: usize,
-    /// Brackets inside brackets.
+    /// Brackets inside one another.
     pub nesting: usize,
+    /// Operators that stand over one another in the tree of one expression, those outside its brackets included. No
+    /// expression tree is higher than this and twice the nesting together.
+    pub operators: usize,
 }
 
 /// The limits in force.
-pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128 };
+pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operators: 500 };
 
-/// Parses a file.
-pub fn parse(_text: &str) -> Parse {
-    Parse::default()
+/// Parses a file. Any text will do.
+pub fn parse(text: &str) -> Parse {
+    if text.len() > LIMITS.file_bytes {
+        let message = format!("the file has {} bytes; at most {} are read", text.len(), LIMITS.file_bytes);
+        let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "too large")
+            .help("split it, and take the parts in with `use`");
+        return Parse { errors: vec![fault], ..Parse::default() };
+    }
+    let tokens = lex(text);
+    let mut errors = Vec::new();
+    let cuts = items::cut(text, &tokens);
+    let mut file = File { doc: file_doc(text, &tokens), items: Vec::with_capacity(cuts.len()) };
+    let before_first = cuts.first().map_or(tokens.len(), |cut| cut.tokens.start);
+    stray_comments(text, &tokens[..before_first], &mut errors);
+    for cut in &cuts {
+        file.items.extend(parse_item(text, &tokens, cut, &mut errors));
+    }
+    if let Some(last) = cuts.last() {
+        stray_comments(text, &tokens[last.tokens.end..], &mut errors);
+    }
+    errors.sort_by_key(|error| (error.span.start, error.span.end));
+    Parse { file, tokens, errors }
 }
 
-/// Tokens as text.
-pub fn dump_tokens(_parse: &Parse, _text: &str) -> String {
-    String::new()
+/// The text of the `//!` lines above everything else.
+fn file_doc(text: &str, tokens: &[Token]) -> Option<String> {
+    let lines: Vec<&str> = tokens
+        .iter()
+        .take_while(|token| token.kind.is_trivia())
+        .filter(|token| token.kind == TokenKind::FileDoc)
+        .map(|token| symbols::doc_line(token.text(text)))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Tree as text.
-pub fn dump_ast(_parse: &Parse) -> String {
-    String::new()
+/// Comments of other languages outside all items.
+fn stray_comments(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>) {
+    let comments: Vec<Token> =
+        tokens.iter().filter(|t| matches!(t.kind, TokenKind::BlockComment | TokenKind::HashComment)).copied().collect();
+    errors.extend(symbols::prepare(text, &comments, 0, symbols::Word::Job).errors);
+}
+
+/// Parses one item; `None` where it has a mistake, which is then among the errors.
+fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxError>) -> Option<Item> {
+    let own = &tokens[cut.tokens.clone()];
+    let Some(word) = cut.word else {
+        errors.push(explain::unknown_item(text, &tokens[cut.first..cut.tokens.end]));
+        return None;
+    };
+    let start = own.first()?.span.start;
+    let end = own.last()?.span.end;
+    let mut prepared = symbols::prepare(text, own, start, word);
+    let doc = prepared.symbols.first().and_then(|symbol| prepared.docs.above(symbol.span.start));
+    let item_text = text.get(start as usize..end as usize).unwrap_or("");
+    let kind = recover::parse(item_text, word, &mut prepared);
+    errors.extend(prepared.errors.into_iter().map(|error| error.shift(start)));
+    Some(Item { start, len: end - start, doc, kind: kind? })
 }

@@ -57,17 +57,22 @@ enum Inside {
 
 /// The rest of `f"…"`: to its closing quote, or to the end of the line.
 pub(crate) fn format_string(rest: &str) -> usize {
+    format_parts(rest).0
+}
+
+/// The same, and whether the closing quote is there.
+pub(crate) fn format_parts(rest: &str) -> (usize, bool) {
     let bytes = rest.as_bytes();
     let mut inside = vec![Inside::Text];
     let mut i = 0;
     while i < bytes.len() {
         let byte = bytes[i];
         if byte == b'\n' {
-            return i;
+            return (i, false);
         }
         let mut step = 1;
         match inside.last_mut() {
-            None => return i,
+            None => return (i, true),
             Some(Inside::Text) => match byte {
                 b'\\' => step = escape(bytes, i),
                 b'{' | b'}' if bytes.get(i + 1) == Some(&byte) => step = 2,
@@ -75,7 +80,7 @@ pub(crate) fn format_string(rest: &str) -> usize {
                 b'"' => {
                     inside.pop();
                     if inside.is_empty() {
-                        return i + 1;
+                        return (i + 1, true);
                     }
                 }
                 _ => {}
@@ -104,7 +109,7 @@ pub(crate) fn format_string(rest: &str) -> usize {
         }
         i += step;
     }
-    bytes.len()
+    (bytes.len(), false)
 }
 
 /// The letter before a quote, if it stands alone.

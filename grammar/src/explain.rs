@@ -1,0 +1,537 @@
+//! Puts a mistake in words, and says how to go on after it.
+//!
+//! The grammar only knows at which symbol it stopped and which it could have taken. What was probably meant is guessed
+//! here, from the symbols around: first the mistakes that people bring from other languages, then what is missing in
+//! general. A long list of what could stand here is never shown; it is summed up.
+
+use crate::ast::Span;
+use crate::brackets;
+use crate::error::{self, Code, SyntaxError};
+use crate::items::{ITEM_WORDS, SQL_WORDS, nearest_item_word};
+use crate::symbols::{Sym, Symbol, Word};
+use crate::token::{Token, TokenKind, TokenKind as T};
+use crate::tree::Refusal;
+use std::collections::HashSet;
+
+/// The terminals that could have stood at a place.
+pub(crate) struct Expected(HashSet<String>);
+
+impl Expected {
+    /// From the parser's list, whose names are quoted.
+    pub fn new(list: &[String]) -> Self {
+        Expected(list.iter().map(|name| name.trim_matches('"').to_owned()).filter(|name| name != "error").collect())
+    }
+
+    /// Whether this terminal could have stood there.
+    pub fn has(&self, terminal: &str) -> bool {
+        self.0.contains(terminal)
+    }
+
+    /// Whether a value could have begun there.
+    fn value(&self) -> bool {
+        self.has("int")
+    }
+
+    /// Whether an expression was complete there.
+    fn after_value(&self) -> bool {
+        self.has("+") && self.has("and")
+    }
+
+    fn type_(&self) -> bool {
+        self.has("list") && !self.value()
+    }
+
+    fn name(&self) -> bool {
+        self.has("name") && !self.value()
+    }
+
+    /// A short sum of it: "a value, a name or `(`".
+    fn summary(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        if self.value() {
+            parts.push("a value".into());
+        } else if self.type_() {
+            parts.push("a type".into());
+        } else if self.name() && !self.after_value() {
+            parts.push("a name".into());
+        } else if self.has("string") {
+            parts.push("a text in double quotes".into());
+        }
+        if self.after_value() {
+            parts.push("an operator".into());
+        }
+        if self.has("native fn") {
+            parts.push("`source`, `shuffle`, `sink`, `fn` or `agg`".into());
+        }
+        let of_value = ["(", "[", "{", "if", "match", "-", "not"];
+        let of_operator = ["(", "[", ":", "?", "+", "-", "not", "in", "is", "as", "."];
+        for terminal in SUMMED {
+            let covered = (self.value() && of_value.contains(terminal)) || (self.after_value() && of_operator.contains(terminal));
+            if self.has(terminal) && !covered {
+                parts.push(format!("`{terminal}`"));
+            }
+        }
+        parts.truncate(4);
+        match parts.split_last() {
+            None => "the end of the item".into(),
+            Some((last, [])) => last.clone(),
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        }
+    }
+}
+
+/// Terminals worth naming, the most telling first.
+const SUMMED: &[&str] = &[
+    "|>", "then", "else", "=>", "->", ";", ":", "=", ",", ")", "]", "}", "(", "{", "[", "and", "null", "..", "<", ">", "by",
+];
+
+/// Comparisons, none of which can follow another.
+const COMPARISONS: &[(T, &str)] = &[
+    (T::EqEq, "=="),
+    (T::NotEq, "!="),
+    (T::Lt, "<"),
+    (T::Le, "<="),
+    (T::Gt, ">"),
+    (T::Ge, ">="),
+    (T::In, "in"),
+    (T::Is, "is"),
+    (T::Between, "between"),
+    (T::Like, "like"),
+    (T::Matches, "matches"),
+    (T::Not, "not"),
+];
+
+/// How to go on after a mistake.
+pub(crate) enum Repair<'a> {
+    /// Put these for the symbol with this index.
+    Replace(usize, Vec<Sym<'a>>),
+    /// Put these before the symbol at the place.
+    Insert(Vec<Sym<'a>>),
+    /// Give up the part around the place.
+    Region,
+}
+
+type Answer<'a> = (Option<SyntaxError>, Repair<'a>);
+
+/// A place where the grammar stopped.
+pub(crate) struct Place<'s, 'a> {
+    /// The item's text.
+    pub text: &'a str,
+    /// The item's word.
+    pub word: Word,
+    /// All its symbols.
+    pub symbols: &'s [Symbol<'a>],
+    /// The index of the symbol that could not be taken; the number of symbols at the item's end.
+    pub at: usize,
+    /// What could have been taken.
+    pub expected: &'s Expected,
+}
+
+fn source(text: &str, span: Span) -> &str {
+    text.get(span.start as usize..span.end as usize).unwrap_or("")
+}
+
+/// A piece of source as it is shown in a message: one line, not long.
+fn shown(text: &str) -> String {
+    let line: String = text.chars().take_while(|c| *c != '\n').take(30).collect();
+    let more = if line.len() < text.len() { "…" } else { "" };
+    format!("`{line}{more}`")
+}
+
+/// What an item is called in messages.
+fn item_name(word: Word) -> &'static str {
+    ITEM_WORDS.iter().find(|(_, item)| *item == word).map_or("item", |(name, _)| name)
+}
+
+impl<'s, 'a> Place<'s, 'a> {
+    fn here(&self) -> Option<&'s Symbol<'a>> {
+        self.symbols.get(self.at)
+    }
+
+    fn before(&self, by: usize) -> Option<&'s Symbol<'a>> {
+        self.at.checked_sub(by).and_then(|i| self.symbols.get(i))
+    }
+
+    fn after(&self) -> Option<&'s Symbol<'a>> {
+        self.symbols.get(self.at + 1)
+    }
+
+    fn is(&self, kind: T) -> bool {
+        self.here().is_some_and(|symbol| symbol.is(kind))
+    }
+
+    fn source(&self, symbol: &Symbol<'_>) -> &'a str {
+        source(self.text, symbol.span)
+    }
+
+    /// Where to point: the symbol that could not be taken, or the last one of the item.
+    fn span(&self) -> Span {
+        self.here().or(self.before(1)).map_or(Span::default(), |symbol| symbol.span)
+    }
+
+    fn before_text(&self) -> String {
+        self.before(1).map_or(String::new(), |symbol| shown(self.source(symbol)))
+    }
+
+    fn here_text(&self) -> String {
+        self.here().map_or_else(|| format!("the end of the {}", item_name(self.word)), |symbol| shown(self.source(symbol)))
+    }
+
+    fn fault(&self, code: Code, message: impl Into<String>, label: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(code, self.span(), message, label)
+    }
+
+    /// The bracket that encloses the place.
+    fn opener(&self) -> Option<&'s Symbol<'a>> {
+        let mut depth = 0usize;
+        for symbol in self.symbols[..self.at.min(self.symbols.len())].iter().rev() {
+            if brackets::closes(symbol) {
+                depth += 1;
+            } else if brackets::opens(symbol).is_some() {
+                if depth == 0 {
+                    return Some(symbol);
+                }
+                depth -= 1;
+            }
+        }
+        None
+    }
+
+    /// The mistake in words, `None` where it needs none, and how to go on.
+    pub fn explain(&self) -> Answer<'a> {
+        let special = [
+            Self::colon_or_equals,
+            Self::arrow,
+            Self::bare_link,
+            Self::comparison,
+            Self::upper_case,
+            Self::conditional,
+            Self::reserved_name,
+            Self::statement_end,
+            Self::list_type,
+            Self::call_of_a_value,
+            Self::comma,
+        ];
+        special.iter().find_map(|rule| rule(self)).unwrap_or_else(|| (Some(self.general()), Repair::Region))
+    }
+
+    fn replace(&self, kinds: &[T]) -> Repair<'a> {
+        Repair::Replace(self.at, kinds.iter().map(|kind| Sym::Token(*kind)).collect())
+    }
+
+    fn colon_or_equals(&self) -> Option<Answer<'a>> {
+        let e = self.expected;
+        let found = [(T::Assign, "="), (T::Colon, ":"), (T::EqEq, "==")];
+        let (kind, text) = found.into_iter().find(|(kind, _)| self.is(*kind))?;
+        let (here, name) = (self.span(), self.before_text());
+        if kind == T::Assign && e.has(":") && e.has("==") {
+            let fault = self
+                .fault(error::COLON_OR_EQUALS, format!("`=` after {name} neither names nor compares"), "`:` or `==`?")
+                .help("`name: value` names an argument, `a == b` compares");
+            return Some((Some(fault), self.replace(&[T::Colon])));
+        }
+        let (meant, kind, why) = match kind {
+            T::Colon if self.word == Word::Fn && e.has("->") => ("->", T::Arrow, "the type of a result stands after `->`"),
+            T::Assign if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
+            T::EqEq if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
+            T::Assign if e.has("==") => ("==", T::EqEq, "values are compared with `==`"),
+            T::Colon | T::EqEq if e.has("=") => ("=", T::Assign, "a name is bound with `=`"),
+            _ => return None,
+        };
+        let fault = self
+            .fault(error::COLON_OR_EQUALS, format!("expected `{meant}` after {name}, found `{text}`"), format!("expected `{meant}`"))
+            .help(format!("{why}: write `{meant}`"))
+            .fix(here, meant);
+        Some((Some(fault), self.replace(&[kind])))
+    }
+
+    fn arrow(&self) -> Option<Answer<'a>> {
+        let symbol = self.here()?;
+        let dot_call = symbol.is(T::Dot) && self.symbols.get(self.at + 2).is_some_and(|s| s.is(T::LParen));
+        let arrow = [T::Arrow, T::Bar, T::FatArrow].iter().any(|kind| symbol.is(*kind));
+        if !self.expected.has("|>") || !(dot_call || arrow) {
+            return None;
+        }
+        let found = self.here_text();
+        let fault = self
+            .fault(error::CHAIN_ARROW, format!("a chain goes on with `|>`, not with {found}"), "expected `|>`")
+            .help("write `|>`")
+            .fix(symbol.span, if dot_call { " |> " } else { "|>" });
+        Some((Some(fault), self.replace(&[T::Pipe])))
+    }
+
+    fn bare_link(&self) -> Option<Answer<'a>> {
+        let (name, pipe) = (self.before(1)?, self.before(2)?);
+        if !name.is_name() || !pipe.is(T::Pipe) || !self.expected.has("(") {
+            return None;
+        }
+        let text = self.source(name);
+        let ends = match self.here() {
+            None => true,
+            Some(symbol) => symbol.first_on_line || [T::Pipe, T::RBrace, T::RParen, T::Comma].iter().any(|k| symbol.is(*k)),
+        };
+        let fault = SyntaxError::new(error::BARE_LINK, name.span, format!("`{text}` needs parentheses"), "expected `(` after it");
+        let end = Span { start: name.span.end, end: name.span.end };
+        Some(if ends {
+            let fault = fault.help(format!("write `{text}()`, with its arguments between them")).fix(end, "()");
+            (Some(fault), Repair::Insert(vec![Sym::Token(T::LParen), Sym::Token(T::RParen)]))
+        } else {
+            (Some(fault.help(format!("put its arguments in them: `{text}(…)`"))), Repair::Region)
+        })
+    }
+
+    fn comparison(&self) -> Option<Answer<'a>> {
+        let (_, text) = COMPARISONS.iter().find(|(kind, _)| self.is(*kind))?;
+        // A list's `>` that touches the `=` of a default.
+        if self.is(T::Ge) && self.expected.has(">") && !self.expected.has(">=") {
+            return Some((None, self.replace(&[T::Gt, T::Assign])));
+        }
+        if self.expected.has(text) || !self.expected.has("and") || !self.expected.has("or") {
+            return None;
+        }
+        let fault = self
+            .fault(error::CHAINED_COMPARISON, format!("`{text}` cannot follow another comparison"), "a second comparison")
+            .help("join two comparisons with `and` (`a < b and b < c`), or put one in parentheses");
+        Some((Some(fault), Repair::Region))
+    }
+
+    /// `AND`, `Is`, `NULL`: reserved words are lower-case.
+    fn upper_case(&self) -> Option<Answer<'a>> {
+        let try_at = |at: usize, taken: bool| {
+            let symbol = self.symbols.get(at)?;
+            let text = match symbol.sym {
+                Sym::Name(text) => text,
+                _ => return None,
+            };
+            let lower = text.to_lowercase();
+            let kind = TokenKind::reserved(&lower).filter(|_| lower != text)?;
+            // `else` and its like: only where they fit.
+            (!taken || self.expected.has(&lower)).then_some((at, symbol, text, lower, kind))
+        };
+        let (at, symbol, text, lower, kind) =
+            try_at(self.at, true).or_else(|| {
+                let prefix = self.at.checked_sub(1).and_then(|at| try_at(at, false))?;
+                [T::Not, T::If, T::Match].contains(&prefix.4).then_some(prefix)
+            })?;
+        let fault = SyntaxError::new(
+            error::FOREIGN_OPERATOR,
+            symbol.span,
+            format!("`{text}` is written `{lower}`"),
+            "not in capitals",
+        )
+        .help(format!("write `{lower}`"))
+        .fix(symbol.span, lower);
+        Some((Some(fault), Repair::Replace(at, vec![Sym::Token(kind)])))
+    }
+
+    fn conditional(&self) -> Option<Answer<'a>> {
+        const FORM: &str = "write `if condition then value else value`";
+        let e = self.expected;
+        let text = self.here().map_or("", |symbol| self.source(symbol));
+        if e.after_value() && self.is(T::Question) {
+            let fault = self.fault(error::IF_FORM, "there is no `? :`", "not an operator here").help(FORM);
+            return Some((Some(fault), Repair::Region));
+        }
+        if e.value() && !e.has("if") && self.is(T::If) {
+            let fault = self
+                .fault(error::IF_FORM, format!("an `if` after {} needs parentheses", self.before_text()), "put it in parentheses")
+                .help("write `(if condition then value else value)`");
+            return Some((Some(fault), Repair::Region));
+        }
+        if e.value() && !e.has("not") && self.is(T::Not) {
+            let fault = self
+                .fault(error::UNEXPECTED, format!("a `not` after {} needs parentheses", self.before_text()), "put it in parentheses")
+                .help("write `(not …)`");
+            return Some((Some(fault), Repair::Region));
+        }
+        let word = if !e.after_value() {
+            return None;
+        } else if e.has("then") {
+            "then"
+        } else if e.has("else") {
+            "else"
+        } else {
+            return None;
+        };
+        let starts_value = self.here().is_none_or(|s| !s.is(T::Assign) && !s.is(T::EqEq));
+        if !starts_value {
+            return None;
+        }
+        let message = match (word, text) {
+            ("then", "{") => "the value of an `if` stands after `then`, not in braces".to_owned(),
+            ("then", _) => format!("expected `then` after the condition, found {}", self.here_text()),
+            _ => format!("an `if` needs an `else`: expected `else`, found {}", self.here_text()),
+        };
+        Some((Some(self.fault(error::IF_FORM, message, format!("expected `{word}`")).help(FORM)), Repair::Region))
+    }
+
+    fn reserved_name(&self) -> Option<Answer<'a>> {
+        let symbol = self.here()?;
+        let Sym::Token(kind) = symbol.sym else { return None };
+        if !kind.is_reserved() || !self.expected.has("name") || self.expected.after_value() {
+            return None;
+        }
+        let separates = |s: Option<&Symbol<'_>>| {
+            s.is_none_or(|s| [T::Comma, T::LParen, T::LBracket, T::RParen, T::RBracket, T::Pipe].iter().any(|k| s.is(*k)))
+        };
+        if self.expected.value() && !(separates(self.before(1)) && separates(self.after())) {
+            return None;
+        }
+        let text = self.source(symbol);
+        let quoted = format!("`{text}`");
+        let fault = self
+            .fault(error::RESERVED_NAME, format!("{quoted} is a reserved word and cannot be a name as it is"), "reserved")
+            .help(format!("write the name in backticks: `` {quoted} ``"))
+            .fix(symbol.span, quoted);
+        Some((Some(fault), Repair::Replace(self.at, vec![Sym::Name(text)])))
+    }
+
+    fn statement_end(&self) -> Option<Answer<'a>> {
+        let ends = self.here().is_none_or(|symbol| symbol.first_on_line || symbol.is(T::RBrace));
+        if !self.expected.has(";") || !ends {
+            return None;
+        }
+        let last = self.before(1)?;
+        let end = Span { start: last.span.end, end: last.span.end };
+        let fault = SyntaxError::new(error::SEMICOLON, last.span, "a statement ends in `;`", "expected `;` after this")
+            .help("write `;`")
+            .fix(end, ";");
+        Some((Some(fault), Repair::Insert(vec![Sym::Token(T::Semicolon)])))
+    }
+
+    fn list_type(&self) -> Option<Answer<'a>> {
+        let before = self.before(1)?;
+        if !self.is(T::Lt) || self.source(before) != "list" || self.expected.has("<") {
+            return None;
+        }
+        let fault = SyntaxError::new(error::LIST_TYPE, before.span, "a list needs the type of its elements", "a list of what?")
+            .help("write `list<string>`, with a type between `<` and `>`");
+        Some((Some(fault), Repair::Region))
+    }
+
+    fn call_of_a_value(&self) -> Option<Answer<'a>> {
+        if !self.is(T::LParen) || !self.expected.after_value() {
+            return None;
+        }
+        let name = self.before_text();
+        let method = self.before(2).is_some_and(|symbol| symbol.is(T::Dot));
+        let fault = self.fault(error::UNEXPECTED, format!("{name} cannot be called here"), "only a name can be called");
+        let fault = if method { fault.help("a value has no methods: write `upper(x)` instead of `x.upper()`") } else { fault };
+        Some((Some(fault), Repair::Region))
+    }
+
+    fn comma(&self) -> Option<Answer<'a>> {
+        let symbol = self.here()?;
+        let starts = match symbol.sym {
+            Sym::Token(kind) => kind.is_reserved() || [T::LBrace, T::LBracket, T::Ellipsis].contains(&kind),
+            Sym::Error | Sym::FormatText(_) | Sym::FormatEnd => false,
+            _ => true,
+        };
+        if !starts || !self.expected.has(",") {
+            return None;
+        }
+        let last = self.before(1)?;
+        let end = Span { start: last.span.end, end: last.span.end };
+        let certain = self.after().is_some_and(|s| s.is(T::Colon)) || self.is(T::Else);
+        let lower = self.source(symbol).to_lowercase();
+        let fault = self.fault(
+            error::MISSING_COMMA,
+            format!("expected `,` or an operator between {} and {}", self.before_text(), self.here_text()),
+            "expected `,` before this",
+        );
+        let fault = match self.opener() {
+            _ if certain => fault.help("write `,`").fix(end, ","),
+            _ if SQL_WORDS.contains(&lower.as_str()) || ["case", "when", "end"].contains(&lower.as_str()) => {
+                fault.help("clauses of SQL are operators of their own here: `|> filter(…) |> select(…)`; a `case` is a `match { … }`")
+            }
+            _ => fault.help("write `,` between two arguments; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`"),
+        };
+        Some((Some(fault), if certain { Repair::Insert(vec![Sym::Token(T::Comma)]) } else { Repair::Region }))
+    }
+
+    /// What is missing, where nothing special is known.
+    fn general(&self) -> SyntaxError {
+        let e = self.expected;
+        let (before, found, sum) = (self.before_text(), self.here_text(), e.summary());
+        let after = if before.is_empty() { String::new() } else { format!(" after {before}") };
+        let expected = format!("expected {sum}");
+        if e.0.is_empty() || (e.has("|>") && self.opener().is_none()) {
+            let item = item_name(self.word);
+            let goes_on = if e.has("|>") { "expected `|>` or the end of it" } else { "expected the end of it" };
+            let fault = self.fault(error::UNEXPECTED, format!("the {item} is complete before {found}"), goes_on);
+            return if e.has("|>") { fault.help("the next operator of a chain stands after `|>`") } else { fault };
+        }
+        if e.after_value() {
+            let message = format!("{found} cannot stand{after}");
+            return self.fault(error::UNEXPECTED, message, expected);
+        }
+        if e.value() {
+            let closing = e.has(")") || e.has("]") || e.has("}");
+            let message = if closing { format!("expected {sum}{after}, found {found}") } else { format!("expected a value{after}, found {found}") };
+            return self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
+        }
+        if e.type_() {
+            return self
+                .fault(error::EXPECTED_TYPE, format!("expected a type{after}, found {found}"), "expected a type")
+                .help("a type is `int64`, `string?`, `decimal(15, 2)`, `list<string>`, `record { … }` or a record's name");
+        }
+        if e.name() && !e.has(",") && !e.has("}") {
+            let fault = self.fault(error::EXPECTED_NAME, format!("{expected}{after}, found {found}"), expected);
+            let text = self.here().is_some_and(|s| matches!(s.sym, Sym::String(_)));
+            return if text { fault.help("a name stands without quotes; put an unusual one in backticks") } else { fault };
+        }
+        self.fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
+    }
+}
+
+/// A bracket that is not closed: said at the last symbol before the place where it should have been.
+pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener: usize) -> SyntaxError {
+    let open = symbols.get(opener);
+    let last = before.checked_sub(1).and_then(|i| symbols.get(i)).or(open).map_or(Span::default(), |s| s.span);
+    let at = open.map_or(Span::default(), |s| s.span);
+    let close = open.and_then(brackets::opens).and_then(brackets::closer).map_or("", |(_, close)| close);
+    let name = opener.checked_sub(1).and_then(|i| symbols.get(i)).filter(|s| s.is_name() && close == ")");
+    let what = match (close, name) {
+        (")", Some(name)) => format!("`{}(`", source(text, name.span)),
+        _ => format!("this `{}`", source(text, at)),
+    };
+    let end = Span { start: last.end, end: last.end };
+    SyntaxError::new(error::UNCLOSED, last, format!("expected `{close}` to close {what}"), format!("expected `{close}` after this"))
+        .related(at, "opened here")
+        .help(format!("write `{close}` here, or where it belongs"))
+        .fix(end, close)
+}
+
+/// A mistake that an action of the grammar found.
+pub(crate) fn refusal(refusal: Refusal) -> SyntaxError {
+    match refusal {
+        Refusal::ElseNotLast(span) => {
+            SyntaxError::new(error::MATCH_ELSE, span, "`else` is not the last arm of this `match`", "arms below are never reached")
+                .help("put `else => …` last, once")
+        }
+    }
+}
+
+/// Text that belongs to no item. `tokens` are absolute, and start with one that is no trivia.
+pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
+    let Some(first) = tokens.first() else {
+        return SyntaxError::new(error::UNKNOWN_ITEM, Span::default(), "expected an item", "");
+    };
+    let word = first.text(text);
+    let words = ITEM_WORDS.iter().filter(|(_, word)| *word != Word::Native).map(|(word, _)| format!("`{word}`"));
+    let all = format!("a file consists of {}", words.collect::<Vec<_>>().join(", "));
+    let known = ITEM_WORDS.iter().any(|(item, _)| *item == word);
+    if first.kind == TokenKind::Name && SQL_WORDS.contains(&word.to_lowercase().as_str()) {
+        return SyntaxError::new(error::SQL, first.span, format!("`{word}` begins a statement of SQL, not an item"), "not an item")
+            .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
+    }
+    if known {
+        let message = format!("`{word}` is not followed by a name");
+        return SyntaxError::new(error::EXPECTED_NAME, first.span, message, "expected a name after this").help(all);
+    }
+    let fault = SyntaxError::new(error::UNKNOWN_ITEM, first.span, format!("{} does not begin an item", shown(word)), "not an item");
+    match nearest_item_word(word) {
+        Some(near) if first.kind == TokenKind::Name => fault.help(format!("did you mean `{near}`?")).fix(first.span, near),
+        _ => fault.help(all),
+    }
+}
