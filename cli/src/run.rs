@@ -17,16 +17,12 @@ use crate::{logging, report, summary};
 /// Runs the command.
 pub fn run(args: &RunArgs) -> Result<Outcome> {
     logging::start(args.log_format);
-    let plan = match report::compiler(&args.set).plan(&args.file) {
-        Ok((plan, checked)) => {
-            report::findings(&checked, args.format)?;
-            plan
-        }
-        Err(checked) => {
-            report::findings(&checked, args.format)?;
-            eprintln!("{}; nothing was run", report::verdict(&args.file, &checked));
-            return Ok(Outcome::Failed);
-        }
+    let compiler = report::compiler(&args.set);
+    let checked = compiler.check(&args.file);
+    report::findings(&checked, args.format)?;
+    let Ok(plan) = compiler.plan(&args.file) else {
+        eprintln!("{}; nothing was run", report::verdict(&args.file, &checked));
+        return Ok(Outcome::Failed);
     };
     let stages = dfc_planner::plan_stages(&plan);
     let options = RunOptions {

@@ -1,0 +1,23 @@
+//! All tests that need the whole of dfc, in one binary. See `README.md` in this folder.
+
+mod support;
+
+mod cases {
+    mod cli;
+    mod codes;
+    mod examples;
+    mod functions;
+    mod rejected;
+    mod robust;
+    mod wide;
+}
+mod differential {
+    mod duckdb;
+    mod tpch;
+}
+mod golden {
+    mod diagnostics;
+    mod plans;
+    mod runs;
+    mod syntax;
+}

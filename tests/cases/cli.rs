@@ -1,0 +1,144 @@
+//! The command line: exit codes, what goes where, signals, standard input and output (D19).
+
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::{binary, dfc, files_below, folder, read, root, write};
+
+const COPY: &str = "job copy {}\nrecord R { n: int64, s: string? }\nsource a = csv(\"in.csv\", schema: R)\n\
+                    stream b = a |> filter(n > 1)\nsink b |> csv(\"out/b.csv\")\n";
+
+#[test]
+fn init_makes_a_pipeline_that_checks_and_runs() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let made = dfc(dir.path(), &["init", "shop"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let check = dfc(dir.path(), &["check", "shop/pipeline.df", "--format", "json"]);
+    assert_eq!((check.code, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+    let run = dfc(dir.path(), &["run", "shop/pipeline.df"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(read(&dir.path().join("shop/out/by_country.csv")).lines().count(), 4);
+    assert!(run.stdout.contains("country"), "the result is printed: {}", run.stdout);
+    let again = dfc(dir.path(), &["init", "shop"]);
+    assert_eq!(again.code, 1, "nothing is overwritten: {}", again.stderr);
+}
+
+#[test]
+fn exit_codes() {
+    let dir = folder(&[("good.df", COPY), ("bad.df", "job x {}\nstream"), ("in.csv", "n,s\n1,a\n2,b\n")]);
+    assert_eq!(dfc(dir.path(), &["check", "good.df"]).code, 0);
+    assert_eq!(dfc(dir.path(), &["check", "bad.df"]).code, 1);
+    assert_eq!(dfc(dir.path(), &["check", "missing.df"]).code, 1);
+    assert_eq!(dfc(dir.path(), &["run", "bad.df"]).code, 1);
+    assert_eq!(dfc(dir.path(), &["check"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["frobnicate"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["run", "good.df", "--parallelism", "0"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["run", "good.df", "--set", "novalue"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["explain", "E9999"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["functions", "uper"]).code, 2);
+    assert_eq!(dfc(dir.path(), &["run", "good.df"]).code, 0);
+}
+
+#[test]
+fn reference_commands_answer() {
+    let here = root();
+    assert!(dfc(&here, &["functions"]).stdout.contains("upper"));
+    assert!(dfc(&here, &["functions", "upper"]).stdout.contains("example: upper("));
+    assert!(dfc(&here, &["operators"]).stdout.contains("lookup"));
+    let csv = dfc(&here, &["operators", "csv"]).stdout;
+    assert!(csv.contains("source csv") && csv.contains("sink csv") && csv.contains("delimiter"), "{csv}");
+    assert!(dfc(&here, &["explain", "e0401"]).stdout.starts_with("# E0401"));
+    assert!(dfc(&here, &["explain"]).stdout.lines().count() > 60);
+}
+
+#[test]
+fn the_main_jobs_are_compiled_whole() {
+    for workload in ["q1", "q3", "q6", "sync", "highcard"] {
+        let out = tempfile::tempdir().expect("a temporary folder");
+        let set = format!("out={}", out.path().display());
+        let run = dfc(&root(), &["run", &format!("examples/tpch/{workload}.df"), "-v", "--set", &set]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stderr.contains("compiled in"), "{workload}: {}", run.stderr);
+        assert!(!run.stderr.contains("is interpreted"), "{workload}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn standard_input_and_output() {
+    let pipeline = COPY.replace("in.csv", "-").replace("out/b.csv", "-");
+    let dir = folder(&[("p.df", &pipeline)]);
+    let mut child = binary()
+        .current_dir(dir.path())
+        .args(["run", "p.df"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dfc starts");
+    child.stdin.take().expect("piped").write_all(b"n,s\n1,a\n2,\n3,\"x,y\"\n").expect("dfc reads");
+    let output = child.wait_with_output().expect("dfc ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n,s\n2,\n3,\"x,y\"\n");
+}
+
+#[test]
+fn limit_rows_takes_the_first() {
+    let dir = folder(&[("p.df", &COPY.replace("n > 1", "n > 0")), ("in.csv", "n,s\n1,a\n2,b\n3,c\n")]);
+    let run = dfc(dir.path(), &["run", "p.df", "--limit-rows", "2"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(read(&dir.path().join("out/b.csv")), "n,s\n1,a\n2,b\n");
+}
+
+#[test]
+fn the_log_is_json_with_job_operator_and_task() {
+    let dir = folder(&[("p.df", COPY), ("in.csv", "n,s\n1,a\n2,b\n")]);
+    let run = dfc(dir.path(), &["run", "p.df", "--log-format", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines: Vec<serde_json::Value> = run.stderr.lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
+    for event in ["opened", "first_row", "closed"] {
+        let line = lines.iter().find(|l| l["event"] == event && l["operator"] == "a");
+        let line = line.unwrap_or_else(|| panic!("no `{event}` of the source: {}", run.stderr));
+        assert_eq!((line["job"].as_str(), line["task"].as_u64()), (Some("copy"), Some(0)), "{line}");
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_no_result_and_no_residue() {
+    // More rows than can be written before the signal.
+    let pipeline = "job long {}\nrecord R { n: int64, s: string }\nsource a = generate(rows: 2000000000, schema: R)\n\
+                    stream b = a |> filter(n != 7)\nsink b |> csv(\"out/b.csv\")\n";
+    let dir = folder(&[("p.df", pipeline)]);
+    let mut child = binary()
+        .current_dir(dir.path())
+        .args(["run", "p.df"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dfc starts");
+    let start = Instant::now();
+    while !dir.path().join("out").exists() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    let status = child.wait().expect("dfc ends");
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert_eq!(files_below(dir.path()), [std::path::Path::new("p.df")], "{stderr}");
+}
+
+#[test]
+fn an_existing_result_stays_whole_until_the_new_one_is() {
+    let dir = folder(&[("p.df", COPY), ("in.csv", "n,s\n1,a\nnot a number,b\n")]);
+    write(&dir.path().join("out/b.csv"), "old\n");
+    let run = dfc(dir.path(), &["run", "p.df"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_eq!(read(&dir.path().join("out/b.csv")), "old\n");
+    for word in ["in.csv", "line 3", "not a number", "int64"] {
+        assert!(run.stderr.contains(word), "`{word}` is missing: {}", run.stderr);
+    }
+}

@@ -1,0 +1,54 @@
+//! Every code's page: its wrong example gives exactly that code, its right example nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dfc_compiler::Compiler;
+use dfc_compiler::files::MemoryFiles;
+use dfc_diagnostics::codes::CODES;
+
+/// The `df` blocks below a heading. A block may begin with `// file: name.df`; without it it is `pipeline.df`.
+fn blocks(page: &str, heading: &str) -> Vec<(String, String)> {
+    let Some((_, section)) = page.split_once(&format!("\n## {heading}")) else { return Vec::new() };
+    let section = section.split_once("\n## ").map_or(section, |(this, _)| this);
+    section
+        .split("```df\n")
+        .skip(1)
+        .filter_map(|block| block.split_once("```").map(|(text, _)| text.to_owned()))
+        .map(|text| {
+            let name = text.lines().next().and_then(|line| line.strip_prefix("// file: ")).unwrap_or("pipeline.df");
+            (name.trim().to_owned(), text.clone())
+        })
+        .collect()
+}
+
+/// The codes found in the blocks, checked together.
+fn check(blocks: &[(String, String)]) -> Vec<&'static str> {
+    let files: BTreeMap<_, _> = blocks.iter().map(|(name, text)| (Path::new(name).to_owned(), text.clone())).collect();
+    let compiler = Compiler::with_files(Arc::new(MemoryFiles { files }));
+    let checked = compiler.check(Path::new("pipeline.df"));
+    checked.diagnostics.iter().map(|d| d.code).collect()
+}
+
+#[test]
+fn pages_are_true() {
+    let mut wrong = Vec::new();
+    for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
+        let (bad, good) = (blocks(code.page, "Wrong"), blocks(code.page, "Right"));
+        if bad.is_empty() || good.is_empty() {
+            wrong.push(format!("{}: the page lacks an example", code.code));
+            continue;
+        }
+        let found = check(&bad);
+        if found != [code.code] {
+            wrong.push(format!("{}: the wrong example gives {found:?}", code.code));
+        }
+        let found = check(&good);
+        if !found.is_empty() {
+            wrong.push(format!("{}: the right example gives {found:?}", code.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(CODES.len() > 60, "only {} codes have pages", CODES.len());
+}

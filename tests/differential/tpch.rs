@@ -1,0 +1,62 @@
+//! The main job against DuckDB: the same answers, column by column, decimals exactly, averages to 1e-9.
+
+use crate::support::{dfc, python, root};
+
+/// Pipelines of `examples/tpch` with the name of DuckDB's statement.
+const WORKLOADS: [&str; 6] = ["q1", "q3", "q6", "sync", "highcard", "lookup"];
+
+fn compare(scale: &str, workload: &str, extra: &[&str]) {
+    let data = python::tpch(scale);
+    let out = tempfile::tempdir().expect("a temporary folder");
+    let pipeline = format!("examples/tpch/{workload}.df");
+    let data_arg = format!("data={}", data.display());
+    let out_arg = format!("out={}", out.path().display());
+    let mut args = vec!["run", pipeline.as_str(), "--set", &data_arg, "--set", &out_arg];
+    args.extend(extra);
+    let output = dfc(&root(), &args);
+    assert_eq!(output.code, 0, "{workload} {extra:?}: {}", output.stderr);
+    let result = out.path().join(format!("{workload}.csv"));
+    let (data, result) = (data.display().to_string(), result.display().to_string());
+    python::script("compare.py", &[workload, &data, &result]);
+}
+
+#[test]
+fn small_scale_answers_equal_duckdbs_at_any_parallelism() {
+    for workload in WORKLOADS {
+        for parallelism in ["1", "2", "3"] {
+            compare("0.01", workload, &["--parallelism", parallelism]);
+        }
+    }
+}
+
+#[test]
+fn the_interpreter_gives_the_same_answers() {
+    for workload in WORKLOADS {
+        compare("0.01", workload, &["--engine", "interpreter", "--parallelism", "2"]);
+    }
+}
+
+#[test]
+fn scale_one_answers_equal_duckdbs() {
+    for workload in WORKLOADS {
+        compare("1", workload, &["--parallelism", "2"]);
+    }
+}
+
+#[test]
+fn parquet_out_and_in_again_is_the_table() {
+    let data = python::tpch("0.01");
+    let out = tempfile::tempdir().expect("a temporary folder");
+    let args = [
+        "run".to_owned(),
+        "examples/tpch/to_parquet.df".to_owned(),
+        "--set".to_owned(),
+        format!("data={}", data.display()),
+        "--set".to_owned(),
+        format!("out={}", out.path().display()),
+    ];
+    let output = dfc(&root(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let written = out.path().join("lineitem.parquet").display().to_string();
+    python::script("compare.py", &["to_parquet", &data.display().to_string(), &written]);
+}

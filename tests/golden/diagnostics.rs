@@ -1,0 +1,71 @@
+//! `diagnostics/CODE-situation.df` with what `dfc check` says of it (`.out`). One mistake, one message: a file named after a
+//! code gives that code, once, and no other error. `many-*.df` hold several mistakes.
+
+use std::path::Path;
+
+use crate::support::golden::{Golden, inputs};
+use crate::support::{dfc, root};
+
+/// The codes among JSON findings, with their severities.
+pub fn codes(json: &str) -> Vec<(String, String)> {
+    let field = |value: &serde_json::Value, name: &str| value[name].as_str().unwrap_or("").to_owned();
+    json.lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .map(|value| (field(&value, "code"), field(&value, "severity")))
+        .collect()
+}
+
+#[test]
+fn messages() {
+    let mut golden = Golden::default();
+    let folder = root().join("tests/golden/diagnostics");
+    let mut wrong = Vec::new();
+    for file in inputs("diagnostics", "df") {
+        let name = file.file_name().and_then(|n| n.to_str()).expect("golden files have plain names").to_owned();
+        if name.starts_with("lib-") {
+            continue; // used by another file
+        }
+        let human = dfc(&folder, &["check", &name]);
+        golden.check(&file.with_extension("out"), &human.stderr);
+        let json = dfc(&folder, &["check", &name, "--format", "json"]);
+        assert_eq!(human.code, json.code, "{name}");
+        let found = codes(&json.stdout);
+        for (code, _) in &found {
+            assert!(dfc_diagnostics::codes::explain(code).is_some(), "{name}: {code} has no page");
+        }
+        if let Some(reason) = unexpected(&name, &found) {
+            wrong.push(format!("{name}: {reason}: {found:?}"));
+        }
+        assert_eq!(json.code == 1, found.iter().any(|(_, severity)| severity == "error"), "{name}: exit code");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    golden.finish();
+}
+
+/// What is wrong with the codes that a file gives, judged by its name.
+fn unexpected(name: &str, found: &[(String, String)]) -> Option<&'static str> {
+    let (prefix, _) = name.split_once('-')?;
+    if !prefix.starts_with(['E', 'W']) {
+        return None;
+    }
+    let of_code = found.iter().filter(|(code, _)| code == prefix).count();
+    let other_errors = found.iter().filter(|(code, severity)| code != prefix && severity == "error").count();
+    match (of_code, other_errors) {
+        (0, _) => Some("its code is missing"),
+        (1, 0) => None,
+        (1, _) => Some("another error follows from the one mistake"),
+        _ => Some("one mistake gives several messages"),
+    }
+}
+
+#[test]
+fn ten_mistakes_of_ten_kinds_give_ten_diagnostics() {
+    let folder = root().join("tests/golden/diagnostics");
+    assert!(Path::new(&folder).join("many-ten-mistakes.df").exists());
+    let output = dfc(&folder, &["check", "many-ten-mistakes.df", "--format", "json"]);
+    let found = codes(&output.stdout);
+    let mut distinct: Vec<_> = found.iter().map(|(code, _)| code).collect();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!((found.len(), distinct.len()), (10, 10), "{found:?}");
+}

@@ -1,0 +1,18 @@
+//! `syntax/NAME.df` with its tokens (`NAME.tokens`) and its tree (`NAME.ast`). Syntax errors are among the diagnostics.
+
+use crate::support::golden::{Golden, inputs};
+use crate::support::read;
+
+#[test]
+fn tokens_and_trees() {
+    let mut golden = Golden::default();
+    for file in inputs("syntax", "df") {
+        let text = read(&file);
+        let parse = dfc_grammar::parse(&text);
+        let joined: String = parse.tokens.iter().map(|t| &text[t.span.start as usize..t.span.end as usize]).collect();
+        assert_eq!(joined, text, "{}: the tokens' texts joined are the file", file.display());
+        golden.check(&file.with_extension("tokens"), &dfc_grammar::dump_tokens(&parse, &text));
+        golden.check(&file.with_extension("ast"), &dfc_grammar::dump_ast(&parse));
+    }
+    golden.finish();
+}

@@ -1,1 +1,0 @@
-#![doc = "Tests that need the whole of dfc."]
