@@ -4,12 +4,11 @@ mod support;
 
 mod cases {
     mod cli;
-    mod codes;
+    pub mod codes;
     mod examples;
     mod functions;
-    mod rejected;
+    mod hostile;
     mod robust;
-    mod wide;
 }
 mod differential {
     mod duckdb;

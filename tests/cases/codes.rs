@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dfc_compiler::Compiler;
+use dfc_compiler::{Checked, Compiler};
 use dfc_compiler::files::MemoryFiles;
 use dfc_diagnostics::codes::CODES;
 
 /// The `df` blocks below a heading. A block may begin with `// file: name.df`; without it it is `pipeline.df`.
-fn blocks(page: &str, heading: &str) -> Vec<(String, String)> {
+pub fn blocks(page: &str, heading: &str) -> Vec<(String, String)> {
     let Some((_, section)) = page.split_once(&format!("\n## {heading}")) else { return Vec::new() };
     let section = section.split_once("\n## ").map_or(section, |(this, _)| this);
     section
@@ -23,12 +23,15 @@ fn blocks(page: &str, heading: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The codes found in the blocks, checked together.
-fn check(blocks: &[(String, String)]) -> Vec<&'static str> {
+/// What is found in the blocks, checked together.
+pub fn check(blocks: &[(String, String)]) -> Checked {
     let files: BTreeMap<_, _> = blocks.iter().map(|(name, text)| (Path::new(name).to_owned(), text.clone())).collect();
     let compiler = Compiler::with_files(Arc::new(MemoryFiles { files }));
-    let checked = compiler.check(Path::new("pipeline.df"));
-    checked.diagnostics.iter().map(|d| d.code).collect()
+    compiler.check(Path::new("pipeline.df"))
+}
+
+fn codes(blocks: &[(String, String)]) -> Vec<&'static str> {
+    check(blocks).diagnostics.iter().map(|d| d.code).collect()
 }
 
 #[test]
@@ -40,11 +43,11 @@ fn pages_are_true() {
             wrong.push(format!("{}: the page lacks an example", code.code));
             continue;
         }
-        let found = check(&bad);
+        let found = codes(&bad);
         if found != [code.code] {
             wrong.push(format!("{}: the wrong example gives {found:?}", code.code));
         }
-        let found = check(&good);
+        let found = codes(&good);
         if !found.is_empty() {
             wrong.push(format!("{}: the right example gives {found:?}", code.code));
         }

@@ -58,6 +58,23 @@ fn unexpected(name: &str, found: &[(String, String)]) -> Option<&'static str> {
     }
 }
 
+/// The message that each code's own page provokes, as people see it.
+#[test]
+fn messages_of_the_pages() {
+    let mut golden = Golden::default();
+    let folder = root().join("tests/golden/diagnostics/pages");
+    for code in dfc_diagnostics::codes::CODES {
+        let wrong = crate::cases::codes::blocks(code.page, "Wrong");
+        if wrong.is_empty() {
+            continue; // codes at run time have golden runs
+        }
+        let checked = crate::cases::codes::check(&wrong);
+        let text = dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
+        golden.check(&folder.join(format!("{}.out", code.code)), &text);
+    }
+    golden.finish();
+}
+
 #[test]
 fn ten_mistakes_of_ten_kinds_give_ten_diagnostics() {
     let folder = root().join("tests/golden/diagnostics");
