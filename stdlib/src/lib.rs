@@ -2,7 +2,16 @@
 //!
 //! The compiler reads the declarations, the engines call the bodies. Neither knows a function by name otherwise.
 
+mod cache;
+pub mod calendar;
+pub mod date_format;
+mod json_scan;
 pub mod natives;
+pub mod zones;
+
+pub use date_format::{DateFormat, validate_format};
+pub use natives::{validate_regex, validate_unit};
+pub use zones::{Zone, validate_zone};
 
 /// Embeds declarations, named by their path below `stdlib/`.
 macro_rules! declarations {
