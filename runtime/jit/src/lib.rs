@@ -1,8 +1,25 @@
 //! Two tiers for a stage's fused programs: machine code by cranelift, and the interpreter.
 //!
+//! A program is compiled once and run by many threads: whatever changes while a batch passes is in a context of that call.
 //! It may not know tasks, queues or connectors.
 
+mod columns;
+mod compiled;
+mod context;
+mod helpers;
+mod interpret;
+mod islands;
+mod kind;
+mod lower;
+mod machine;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::ArrayRef;
 use dfc_batch::{Batch, RowError};
+pub use dfc_eval::Env;
+use dfc_ir::{DataType, Expr, Program, Schema};
 
 /// Which tier runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,10 +44,76 @@ pub struct CompileReport {
     pub not_compiled: Vec<String>,
 }
 
-/// A program made ready. Shared by the tasks of a stage.
-pub trait PreparedProgram: Send + Sync {
-    /// Runs it over a batch. Rejected rows are pushed to `errors` with place and raw text from the batch's origin (`node` is the
-    /// program's name). The result keeps the sequence number, and the origin narrowed to the rows that are left.
-    fn run(&self, batch: &Batch, errors: &mut Vec<RowError>) -> Batch;
+/// What a program makes of a batch, without the batch's numbers.
+pub struct Evaluated {
+    /// One array an output, of the rows that are kept.
+    pub columns: Vec<ArrayRef>,
+    /// The rows of the batch that are kept, ascending; `None`: all of them.
+    pub kept: Option<Vec<u32>>,
 }
 
+/// A program made ready. Shared by the tasks of a stage.
+pub trait PreparedProgram: Send + Sync {
+    /// Passes a batch's rows through it. Rejected rows are pushed to `errors`, ascending, with place and raw text from the batch's
+    /// origin (`node` is the program's name).
+    fn evaluate(&self, batch: &Batch, errors: &mut Vec<RowError>) -> Evaluated;
+
+    /// Runs it over a batch; errors as in [`PreparedProgram::evaluate`]. The result keeps the sequence number, and the origin narrowed
+    /// to the rows that are left.
+    fn run(&self, batch: &Batch, errors: &mut Vec<RowError>) -> Batch {
+        let Evaluated { columns, kept } = self.evaluate(batch, errors);
+        let rows = kept.as_ref().map_or(batch.rows, Vec::len);
+        let origin = match &kept {
+            Some(kept) => batch.origin.as_ref().map(|origin| origin.select(kept)),
+            None => batch.origin.clone(),
+        };
+        Batch { columns, rows, seq: batch.seq, origin }
+    }
+}
+
+/// Makes a program ready. With [`Tier::Jit`] it falls back to the interpreter for a program that can't be compiled; the report says why.
+pub fn prepare_program(program: &Program, tier: Tier, env: Env) -> (Arc<dyn PreparedProgram>, CompileReport) {
+    let interpreted = |not_compiled, micros| {
+        let made: Arc<dyn PreparedProgram> = Arc::new(interpret::Interpreted { program: program.clone(), env });
+        (made, CompileReport { program: program.name.clone(), micros, code_bytes: 0, not_compiled })
+    };
+    if tier == Tier::Interpreter {
+        return interpreted(Vec::new(), 0);
+    }
+    let start = Instant::now();
+    let result = compiled::CompiledProgram::new(program, env);
+    let micros = start.elapsed().as_micros() as u64;
+    match result {
+        Ok((made, code_bytes)) => {
+            let report = CompileReport { program: program.name.clone(), micros, code_bytes, not_compiled: Vec::new() };
+            (Arc::new(made), report)
+        }
+        Err(refusal) => interpreted(vec![refusal.text()], micros),
+    }
+}
+
+/// Makes several expressions over a batch ready: keys of joins, sorts and exchanges. `name` is the operator's, for errors. The rows for
+/// which one of them has no value are rejected: see [`Evaluated::kept`].
+pub fn prepare_exprs(
+    name: &str,
+    inputs: &[DataType],
+    exprs: &[Expr],
+    tier: Tier,
+    env: Env,
+) -> (Arc<dyn PreparedProgram>, CompileReport) {
+    let fields = exprs.iter().enumerate().map(|(k, expr)| dfc_ir::Field::new(format!("key {}", k + 1), expr.ty.clone()));
+    let program = Program {
+        name: name.to_string(),
+        inputs: inputs.to_vec(),
+        steps: Vec::new(),
+        outputs: exprs.to_vec(),
+        schema: Schema { fields: fields.collect() },
+    };
+    prepare_program(&program, tier, env)
+}
+
+/// The cranelift function of a program, for `dfc plan --emit clif`. Errors: the text of the expression that can't be compiled.
+pub fn emit_clif(program: &Program) -> Result<String, String> {
+    let mut ending = lower::WriteOutputs::new(program).map_err(|lower::Unsupported(text)| text)?;
+    compiled::clif(program, &mut ending).map_err(compiled::Refusal::text)
+}

@@ -1,0 +1,185 @@
+//! The compiled tier: a program's code with what it refers to, and a pass over a batch.
+
+use arrow_array::UInt32Array;
+use dfc_batch::{Batch, RowError};
+use dfc_eval::{Env, EvalError};
+use dfc_ir::Program;
+
+use crate::columns::{Inputs, Output};
+use crate::context::{Context, TextBlocks};
+use crate::interpret::{Failure, Outcome, pass_row, row_error};
+use crate::lower::{Built, Ending, OutputPlan, Unsupported, WriteOutputs, build};
+use crate::machine::{self, Code};
+use crate::{Evaluated, PreparedProgram};
+
+/// Why there is no code.
+pub(crate) enum Refusal {
+    /// This expression has no compiled form.
+    Expression(String),
+    /// The code generator refused: a defect.
+    Backend(String),
+}
+
+impl Refusal {
+    /// For the report.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Refusal::Expression(text) => text,
+            Refusal::Backend(text) => format!("(the code generator refused: {text})"),
+        }
+    }
+}
+
+/// Code and what it refers to.
+pub(crate) struct Compiled {
+    pub(crate) code: Code,
+    pub(crate) built: Built,
+}
+
+/// Compiles a program with this ending.
+pub(crate) fn compile(program: &Program, ending: &mut dyn Ending) -> Result<Compiled, Refusal> {
+    let mut module = machine::module().map_err(Refusal::Backend)?;
+    let mut function = machine::empty_function(&module);
+    match build(&mut function, &mut module, program, ending) {
+        Ok(built) => {
+            let code = machine::compile(module, function).map_err(Refusal::Backend)?;
+            Ok(Compiled { code, built })
+        }
+        Err(Unsupported(text)) => {
+            // SAFETY: nothing was compiled in it.
+            unsafe { module.free_memory() };
+            Err(Refusal::Expression(text))
+        }
+    }
+}
+
+/// The function's text form.
+pub(crate) fn clif(program: &Program, ending: &mut dyn Ending) -> Result<String, Refusal> {
+    let mut module = machine::module().map_err(Refusal::Backend)?;
+    let mut function = machine::empty_function(&module);
+    let result = build(&mut function, &mut module, program, ending);
+    // SAFETY: nothing was compiled in it.
+    unsafe { module.free_memory() };
+    result.map(|_| function.display().to_string()).map_err(|Unsupported(text)| Refusal::Expression(text))
+}
+
+/// A program that runs as machine code.
+pub(crate) struct CompiledProgram {
+    program: Program,
+    env: Env,
+    plans: Vec<OutputPlan>,
+    compiled: Compiled,
+}
+
+impl CompiledProgram {
+    /// Compiles it; also the code's size in bytes.
+    pub(crate) fn new(program: &Program, env: Env) -> Result<(Self, usize), Refusal> {
+        let mut ending = WriteOutputs::new(program).map_err(|Unsupported(text)| Refusal::Expression(text))?;
+        let compiled = compile(program, &mut ending)?;
+        let bytes = compiled.code.bytes;
+        Ok((CompiledProgram { program: program.clone(), env, plans: ending.plans, compiled }, bytes))
+    }
+}
+
+/// Room for row numbers, with its addresses given to the context.
+pub(crate) struct Rows {
+    selection: Vec<u32>,
+    failed: Vec<u32>,
+}
+
+impl Rows {
+    /// For a batch of so many rows.
+    pub(crate) fn new(context: &mut Context, rows: usize) -> Self {
+        let mut made = Rows { selection: Vec::with_capacity(rows), failed: Vec::with_capacity(rows) };
+        context.selection = made.selection.as_mut_ptr();
+        context.failed = made.failed.as_mut_ptr();
+        made
+    }
+
+    /// The rows that were kept and those that failed.
+    ///
+    /// # Safety
+    /// The code that was given the addresses must have run, and have written the selection.
+    pub(crate) unsafe fn finish(mut self, context: &Context) -> (Vec<u32>, Vec<u32>) {
+        // SAFETY: written, by the caller's promise.
+        unsafe {
+            self.selection.set_len(context.kept as usize);
+            self.failed.set_len(context.failed_count as usize);
+        }
+        (self.selection, self.failed)
+    }
+}
+
+/// Finds by the interpreter what is wrong with the rows that compiled code rejected.
+pub(crate) fn explain(program: &Program, env: &Env, batch: &Batch, failed: &[u32], errors: &mut Vec<RowError>) {
+    for &row in failed {
+        let row = row as usize;
+        let failure = match pass_row(program, env, batch, row, &mut |_| {}) {
+            Outcome::Failed(failure) => failure,
+            Outcome::Kept | Outcome::Dropped => Failure {
+                error: EvalError {
+                    code: "R0199",
+                    message: "compiled code rejected this row, the interpreter doesn't: this is a defect, please report it \
+                              (`--interpret` runs without compiled code)"
+                        .into(),
+                    value: None,
+                    site: Default::default(),
+                },
+                output: None,
+            },
+        };
+        errors.push(row_error(program, batch, row, failure));
+    }
+}
+
+impl PreparedProgram for CompiledProgram {
+    fn evaluate(&self, batch: &Batch, errors: &mut Vec<RowError>) -> Evaluated {
+        let Compiled { code, built } = &self.compiled;
+        let inputs = Inputs::new(batch, &self.program.inputs, &built.used);
+        let mut buffers: Vec<Output> = self
+            .plans
+            .iter()
+            .filter_map(|plan| match plan {
+                OutputPlan::Pass(_) => None,
+                OutputPlan::Computed { kind, nullable, .. } => Some(Output::new(*kind, *nullable, batch.rows)),
+            })
+            .collect();
+        let outputs: Vec<_> = buffers.iter_mut().map(Output::column).collect();
+        let mut context = Context::new(&built.pool, batch, self.env);
+        context.columns = inputs.columns.as_ptr();
+        context.outputs = outputs.as_ptr();
+        context.texts.resize_with(outputs.len(), TextBlocks::default);
+        let rows = Rows::new(&mut context, batch.rows);
+        // SAFETY: inputs have the program's types, outputs and row numbers have room for every row, and all of it lives until the end.
+        unsafe { code.run(&mut context, batch.rows) };
+        let kept_rows = context.kept as usize;
+        let (kept, failed) = if built.keeps_all {
+            (None, Vec::new())
+        } else {
+            // SAFETY: the code has run, and writes the selection unless it keeps all.
+            let (kept, failed) = unsafe { rows.finish(&context) };
+            ((kept.len() < batch.rows).then_some(kept), failed)
+        };
+        explain(&self.program, &self.env, batch, &failed, errors);
+        let indices = kept.as_ref().map(|kept| UInt32Array::from(kept.clone()));
+        let mut texts = std::mem::take(&mut context.texts).into_iter();
+        let mut buffers = buffers.into_iter();
+        let columns = self
+            .plans
+            .iter()
+            .zip(&self.program.schema.fields)
+            .filter_map(|(plan, field)| match plan {
+                OutputPlan::Pass(index) => {
+                    let column = &batch.columns[*index];
+                    Some(indices.as_ref().map_or_else(|| column.clone(), |rows| dfc_batch::take(column, rows)))
+                }
+                OutputPlan::Computed { .. } => {
+                    let (buffer, texts) = (buffers.next()?, texts.next()?);
+                    // SAFETY: the code has written so many values of this field's kind.
+                    Some(unsafe { buffer.finish(&field.ty, kept_rows, texts) })
+                }
+            })
+            .collect();
+        Evaluated { columns, kept }
+    }
+}

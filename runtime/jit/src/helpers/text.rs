@@ -1,0 +1,155 @@
+//! Helpers over texts: each an address and a length.
+
+use std::fmt::Write;
+
+use dfc_ir::{Type, Value};
+
+use crate::context::{Context, TextRef};
+use crate::islands::Constants;
+
+/// # Safety
+/// The address must be readable for the length.
+unsafe fn bytes<'a>(ptr: *const u8, len: u64) -> &'a [u8] {
+    // SAFETY: promised by the caller.
+    unsafe { TextRef { ptr, len }.bytes() }
+}
+
+/// # Safety
+/// As [`bytes`], and it must be UTF-8.
+unsafe fn text<'a>(ptr: *const u8, len: u64) -> &'a str {
+    // SAFETY: promised by the caller.
+    unsafe { std::str::from_utf8_unchecked(bytes(ptr, len)) }
+}
+
+/// Whether two texts of one length are the same.
+///
+/// # Safety
+/// Both addresses must be readable for the length.
+pub(super) unsafe extern "C" fn same_bytes(a: *const u8, b: *const u8, len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    unsafe { u64::from(bytes(a, len) == bytes(b, len)) }
+}
+
+/// −1, 0 or 1: the order by bytes.
+///
+/// # Safety
+/// Both addresses must be readable for their lengths.
+pub(super) unsafe extern "C" fn compare(a: *const u8, a_len: u64, b: *const u8, b_len: u64) -> i64 {
+    // SAFETY: promised by the caller.
+    unsafe { bytes(a, a_len).cmp(bytes(b, b_len)) as i64 }
+}
+
+/// Number of characters.
+///
+/// # Safety
+/// A readable text.
+pub(super) unsafe extern "C" fn length(a: *const u8, len: u64) -> i64 {
+    // SAFETY: promised by the caller. Every character has one byte that is no continuation.
+    unsafe { bytes(a, len).iter().filter(|byte| (**byte as i8) >= -0x40).count() as i64 }
+}
+
+/// # Safety
+/// Readable texts.
+pub(super) unsafe extern "C" fn starts_with(a: *const u8, a_len: u64, b: *const u8, b_len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    unsafe { u64::from(bytes(a, a_len).starts_with(bytes(b, b_len))) }
+}
+
+/// # Safety
+/// Readable texts.
+pub(super) unsafe extern "C" fn ends_with(a: *const u8, a_len: u64, b: *const u8, b_len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    unsafe { u64::from(bytes(a, a_len).ends_with(bytes(b, b_len))) }
+}
+
+/// # Safety
+/// Readable texts.
+pub(super) unsafe extern "C" fn contains(a: *const u8, a_len: u64, b: *const u8, b_len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    unsafe { u64::from(text(a, a_len).contains(text(b, b_len))) }
+}
+
+/// Joins `count` texts at `pieces`; the result replaces the first.
+///
+/// # Safety
+/// `count` readable texts at `pieces`, at least one.
+pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextRef, count: u64) {
+    // SAFETY: promised by the caller; the context is that of the running call.
+    let (context, texts) = unsafe { (&mut *context, std::slice::from_raw_parts(pieces, count as usize)) };
+    let total: u64 = texts.iter().map(|piece| piece.len).sum();
+    let start = context.allocate(total as usize);
+    let mut at = start;
+    for piece in texts {
+        // SAFETY: there is room for all pieces; a piece is readable.
+        unsafe {
+            std::ptr::copy_nonoverlapping(piece.ptr, at, piece.len as usize);
+            at = at.add(piece.len as usize);
+        }
+    }
+    // SAFETY: there is a first.
+    unsafe { *pieces = TextRef { ptr: start, len: total } };
+}
+
+/// Whether a text is among list number `list`.
+///
+/// # Safety
+/// A readable text; the context is that of the running call.
+pub(super) unsafe extern "C" fn in_texts(context: *mut Context, list: u64, a: *const u8, len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    let (pool, text) = unsafe { (&*(*context).pool, bytes(a, len)) };
+    match &pool.lists[list as usize] {
+        Constants::Texts(texts) => u64::from(texts.contains(text)),
+        Constants::Numbers(_) => 0,
+    }
+}
+
+/// Writes what `write` writes into the arena.
+///
+/// # Safety
+/// The context is that of the running call, `out` room for a text.
+unsafe fn write(context: *mut Context, out: *mut TextRef, write: impl FnOnce(&mut String)) {
+    // SAFETY: promised by the caller.
+    let context = unsafe { &mut *context };
+    // The buffer is kept from row to row: nothing is allocated once it has grown.
+    let mut buffer = std::mem::take(&mut context.line);
+    buffer.clear();
+    write(&mut buffer);
+    let kept = context.keep(buffer.as_bytes());
+    context.line = buffer;
+    // SAFETY: promised by the caller.
+    unsafe { *out = kept };
+}
+
+/// The text of an integer; `unsigned` is 1 where the bits are those of a `uint64`.
+///
+/// # Safety
+/// See [`write`].
+pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRef, value: i64, unsigned: u64) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        write(context, out, |line| {
+            // Writing to a string can't fail.
+            let _ = if unsigned == 1 { write!(line, "{}", value as u64) } else { write!(line, "{value}") };
+        });
+    }
+}
+
+/// The text of a decimal.
+///
+/// # Safety
+/// See [`write`].
+pub(super) unsafe extern "C" fn decimal_text(context: *mut Context, out: *mut TextRef, low: u64, high: u64, scale: u64) {
+    let mantissa = (i128::from(high) << 64) | i128::from(low);
+    let ty = Type::Decimal(dfc_ir::types::MAX_PRECISION, scale as u8);
+    // SAFETY: promised by the caller.
+    unsafe { write(context, out, |line| dfc_eval::push_value(line, &Value::Decimal(mantissa), &ty)) }
+}
+
+/// The text of a date.
+///
+/// # Safety
+/// See [`write`].
+pub(super) unsafe extern "C" fn date_text(context: *mut Context, out: *mut TextRef, day: i64) {
+    // SAFETY: promised by the caller.
+    unsafe { write(context, out, |line| dfc_eval::push_value(line, &Value::Date(day as i32), &Type::Date)) }
+}

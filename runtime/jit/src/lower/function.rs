@@ -1,0 +1,309 @@
+//! The loop over a batch's rows.
+//!
+//! ```text
+//! entry(context, n)   addresses of the columns
+//! head(row, kept)     row < n ? body : exit
+//! body                steps and outputs → next(kept + 1)
+//! fail                the row's index goes to the failed ones → next(kept)
+//! next(kept)          → head(row + 1, kept)
+//! exit                kept → context
+//! ```
+
+use std::mem::offset_of;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, Block, Function, InstBuilder, types};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::Module;
+use dfc_ir::{Expr, ExprKind, Program, Step};
+
+use super::logic::infallible;
+use super::{Binding, Lowerer, Unsupported, constant_memory, memory, text_of};
+use crate::context::{ColumnOut, Context};
+use crate::helpers;
+use crate::islands::Pool;
+use crate::kind::{Kind, Val};
+
+/// Where an output column comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputPlan {
+    /// It is a column of the batch.
+    Pass(usize),
+    /// The code writes it: into buffer number `buffer`.
+    Computed {
+        /// Which.
+        buffer: usize,
+        /// The form of its values.
+        kind: Kind,
+        /// Whether validity is written.
+        nullable: bool,
+    },
+}
+
+/// What was built beside the function.
+pub(crate) struct Built {
+    /// Constants and islands.
+    pub(crate) pool: Pool,
+    /// The columns of the batch that the code reads.
+    pub(crate) used: Vec<usize>,
+    /// Every row is kept: the selection isn't written.
+    pub(crate) keeps_all: bool,
+}
+
+/// What is done with the rows that pass the steps.
+pub(crate) trait Ending {
+    /// The columns of the program's input, lets included, that it reads through the lowerer.
+    fn columns(&self, program: &Program) -> Vec<usize>;
+    /// Whether it may drop or reject rows.
+    fn selective(&self, program: &Program) -> bool;
+    /// Code before the loop.
+    fn prepare(&mut self, lowerer: &mut Lowerer<'_>) -> Result<(), Unsupported>;
+    /// Code for a row, `kept` of which were kept before.
+    fn row(&mut self, lowerer: &mut Lowerer<'_>, program: &Program, kept: ir::Value) -> Result<(), Unsupported>;
+}
+
+/// Builds the function.
+pub(crate) fn build(
+    function: &mut Function,
+    module: &mut dyn Module,
+    program: &Program,
+    ending: &mut dyn Ending,
+) -> Result<Built, Unsupported> {
+    let mut builder_context = FunctionBuilderContext::new();
+    let mut b = FunctionBuilder::new(function, &mut builder_context);
+    let [entry, head, body, fail, next, exit] = std::array::from_fn(|_| b.create_block());
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let (context, rows) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+    let row = b.append_block_param(head, types::I64);
+    let kept = b.append_block_param(head, types::I64);
+    let next_kept = b.append_block_param(next, types::I64);
+    b.set_cold_block(fail);
+
+    let mut used = ending.columns(program);
+    for step in &program.steps {
+        let (Step::Filter(expr) | Step::Require(expr, _) | Step::Let(expr)) = step;
+        used.extend(expr.columns());
+    }
+    used.retain(|index| *index < program.inputs.len());
+    used.sort_unstable();
+    used.dedup();
+    let selective = ending.selective(program)
+        || program.steps.iter().any(|step| match step {
+            Step::Let(expr) => !infallible(expr),
+            Step::Filter(_) | Step::Require(..) => true,
+        });
+
+    let mut l = Lowerer::new(b, module, &program.inputs, &used, context, row, fail);
+    let selection = pointer(&mut l, offset_of!(Context, selection));
+    ending.prepare(&mut l)?;
+    let zero = l.int(0);
+    l.b.ins().jump(head, &[zero.into(), zero.into()]);
+
+    l.b.switch_to_block(head);
+    let more = l.b.ins().icmp(IntCC::UnsignedLessThan, row, rows);
+    l.b.ins().brif(more, body, &[], exit, &[]);
+
+    l.b.switch_to_block(body);
+    for step in &program.steps {
+        lower_step(&mut l, step, next, kept)?;
+    }
+    ending.row(&mut l, program, kept)?;
+    if selective {
+        let two = l.int(2);
+        let offset = l.b.ins().ishl(kept, two);
+        let address = l.b.ins().iadd(selection, offset);
+        l.b.ins().istore32(memory(), row, address, 0);
+    }
+    let one = l.int(1);
+    let more_kept = l.b.ins().iadd(kept, one);
+    l.b.ins().jump(next, &[more_kept.into()]);
+
+    l.b.switch_to_block(fail);
+    let failed = pointer(&mut l, offset_of!(Context, failed));
+    let count_at = offset_of!(Context, failed_count) as i32;
+    let count = l.b.ins().load(types::I64, memory(), context, count_at);
+    let two = l.int(2);
+    let offset = l.b.ins().ishl(count, two);
+    let address = l.b.ins().iadd(failed, offset);
+    l.b.ins().istore32(memory(), row, address, 0);
+    let one = l.int(1);
+    let count = l.b.ins().iadd(count, one);
+    l.b.ins().store(memory(), count, context, count_at);
+    l.b.ins().jump(next, &[kept.into()]);
+
+    l.b.switch_to_block(next);
+    let one = l.int(1);
+    let next_row = l.b.ins().iadd(row, one);
+    l.b.ins().jump(head, &[next_row.into(), next_kept.into()]);
+
+    l.b.switch_to_block(exit);
+    l.b.ins().store(memory(), kept, context, offset_of!(Context, kept) as i32);
+    l.b.ins().return_(&[]);
+    l.b.seal_all_blocks();
+    let config = l.module.target_config();
+    let Lowerer { b, pool, uses_arena, .. } = l;
+    b.finalize(config);
+    if uses_arena {
+        let mut cursor = FuncCursor::new(function).at_first_insertion_point(body);
+        let zero = cursor.ins().iconst(types::I64, 0);
+        cursor.ins().store(memory(), zero, context, offset_of!(Context, arena_used) as i32);
+    }
+    Ok(Built { pool, used, keeps_all: !selective })
+}
+
+/// Loads an address from the context.
+pub(crate) fn pointer(l: &mut Lowerer<'_>, offset: usize) -> ir::Value {
+    l.b.ins().load(types::I64, constant_memory(), l.context, offset as i32)
+}
+
+fn lower_step(l: &mut Lowerer<'_>, step: &Step, next: Block, kept: ir::Value) -> Result<(), Unsupported> {
+    match step {
+        Step::Filter(condition) => {
+            let (yes, no) = (l.b.create_block(), l.b.create_block());
+            l.condition(condition, yes, no)?;
+            l.b.switch_to_block(no);
+            l.b.ins().jump(next, &[kept.into()]);
+            l.b.switch_to_block(yes);
+        }
+        Step::Require(condition, _) => {
+            let (yes, fail) = (l.b.create_block(), l.fail);
+            l.condition(condition, yes, fail)?;
+            l.b.switch_to_block(yes);
+        }
+        Step::Let(expr) => {
+            let val = l.expr(expr)?;
+            l.bindings.push((Binding::Known(val), expr.ty.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a program's outputs on the current row; `None` for a column of the batch that needs none.
+pub(crate) fn output_values(l: &mut Lowerer<'_>, program: &Program) -> Result<Vec<Option<Val>>, Unsupported> {
+    let mut vals = Vec::with_capacity(program.outputs.len());
+    for (expr, field) in program.outputs.iter().zip(&program.schema.fields) {
+        let passes = passed(program, expr).is_some();
+        let valid = match passed(program, expr) {
+            Some(input) if field.ty.nullable || !program.inputs[input].nullable => None,
+            Some(input) => l.input_valid(input),
+            None => {
+                let mut val = l.expr(expr)?;
+                let valid = val.valid;
+                if !field.ty.nullable {
+                    val.valid = None;
+                }
+                vals.push(Some(val));
+                if field.ty.nullable { None } else { valid }
+            }
+        };
+        if let Some(valid) = valid {
+            let null = l.not(valid);
+            l.fail_if(null, None);
+        }
+        if passes {
+            vals.push(None);
+        }
+    }
+    Ok(vals)
+}
+
+/// The column of the batch that an output is.
+pub(crate) fn passed(program: &Program, expr: &Expr) -> Option<usize> {
+    match expr.kind {
+        ExprKind::Column(index) if index < program.inputs.len() => Some(index),
+        _ => None,
+    }
+}
+
+/// Whether computing the outputs may reject a row.
+pub(crate) fn outputs_fail(program: &Program) -> bool {
+    program.outputs.iter().zip(&program.schema.fields).any(|(expr, field)| {
+        let nullable = match passed(program, expr) {
+            Some(input) => program.inputs[input].nullable,
+            None => expr.ty.nullable,
+        };
+        !infallible(expr) || (nullable && !field.ty.nullable)
+    })
+}
+
+/// Writes the outputs, densely.
+pub(crate) struct WriteOutputs {
+    pub(crate) plans: Vec<OutputPlan>,
+    /// Addresses of values and validity of each buffer.
+    buffers: Vec<(ir::Value, ir::Value)>,
+}
+
+impl WriteOutputs {
+    /// Plans the outputs. Errors: an output that has no form in registers.
+    pub(crate) fn new(program: &Program) -> Result<Self, Unsupported> {
+        let mut buffers = 0;
+        let mut plans = Vec::with_capacity(program.outputs.len());
+        for (expr, field) in program.outputs.iter().zip(&program.schema.fields) {
+            plans.push(match passed(program, expr) {
+                Some(input) => OutputPlan::Pass(input),
+                None => {
+                    let kind = Kind::of(&expr.ty.ty).ok_or_else(|| Unsupported(text_of(expr)))?;
+                    buffers += 1;
+                    OutputPlan::Computed { buffer: buffers - 1, kind, nullable: field.ty.nullable }
+                }
+            });
+        }
+        Ok(WriteOutputs { plans, buffers: Vec::new() })
+    }
+}
+
+impl Ending for WriteOutputs {
+    fn columns(&self, program: &Program) -> Vec<usize> {
+        program.outputs.iter().flat_map(Expr::columns).collect()
+    }
+
+    fn selective(&self, program: &Program) -> bool {
+        outputs_fail(program)
+    }
+
+    fn prepare(&mut self, l: &mut Lowerer<'_>) -> Result<(), Unsupported> {
+        let table = pointer(l, offset_of!(Context, outputs));
+        let count = self.plans.iter().filter(|plan| matches!(plan, OutputPlan::Computed { .. })).count();
+        self.buffers = (0..count)
+            .map(|k| {
+                let mut field = |offset: usize| {
+                    let at = k * size_of::<ColumnOut>() + offset;
+                    l.b.ins().load(types::I64, constant_memory(), table, at as i32)
+                };
+                (field(offset_of!(ColumnOut, values)), field(offset_of!(ColumnOut, validity)))
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn row(&mut self, l: &mut Lowerer<'_>, program: &Program, kept: ir::Value) -> Result<(), Unsupported> {
+        // All are computed before the first is written: a row that fails leaves nothing behind.
+        let vals = output_values(l, program)?;
+        for (plan, val) in self.plans.iter().zip(vals) {
+            let (OutputPlan::Computed { buffer, kind, nullable }, Some(val)) = (plan, val) else { continue };
+            let (values, validity) = self.buffers[*buffer];
+            let shift = l.int(i64::from(kind.width().trailing_zeros()));
+            let offset = l.b.ins().ishl(kept, shift);
+            let address = l.b.ins().iadd(values, offset);
+            match (kind, val.len) {
+                (Kind::Text, Some(mut len)) => {
+                    if let Some(valid) = val.valid {
+                        let zero = l.int(0);
+                        len = l.b.ins().select(valid, len, zero);
+                    }
+                    let number = l.int(*buffer as i64);
+                    l.call(&helpers::TEXT_OUT, &[l.context, number, val.value, len, address]);
+                }
+                _ => l.store(*kind, val.value, address, 0),
+            }
+            if *nullable {
+                let valid = val.valid.unwrap_or_else(|| l.flag(true));
+                let address = l.b.ins().iadd(validity, kept);
+                l.b.ins().store(memory(), valid, address, 0);
+            }
+        }
+        Ok(())
+    }
+}
