@@ -23,12 +23,12 @@ pub struct Checker<'a> {
     pub diagnostics: Vec<LocalDiagnostic>,
     /// Set when an expression used a parameter whose value is not known: then the expressions are typed but not fit to run.
     pub unknown_values: bool,
-    pub(crate) state: State<'a>,
+    pub(crate) state: State,
 }
 
 /// What the rules keep while they walk.
 #[derive(Default)]
-pub(crate) struct State<'a> {
+pub(crate) struct State {
     /// Columns that a condition to the left has shown to be not null.
     pub narrowed: Vec<usize>,
     /// Inside a branch that is never taken: failing constants are left alone.
@@ -43,8 +43,12 @@ pub(crate) struct State<'a> {
     pub aggregation: Option<Aggregation>,
     /// Inside the arguments of an aggregate.
     pub in_aggregate: bool,
-    /// Keeps `'a`.
-    pub marker: std::marker::PhantomData<&'a ()>,
+    /// Forms around the one that is checked.
+    pub depth: u32,
+    /// Inside the condition of a filter.
+    pub in_predicate: bool,
+    /// Names that an `or x is null` around keeps.
+    pub nulls_kept: Vec<String>,
 }
 
 /// A parameter of a user function with its argument.
@@ -52,7 +56,6 @@ pub(crate) struct State<'a> {
 pub(crate) struct Local {
     pub name: String,
     pub value: Expr,
-    pub loc: Loc,
 }
 
 /// A key of an aggregation, as aggregate expressions see it.
@@ -145,7 +148,10 @@ impl<'a> Checker<'a> {
 
     /// A condition: bool or optional bool. Knows which columns it shows to be not null.
     pub fn check_predicate(&mut self, e: &ast::Expr) -> Option<Predicate> {
-        let expr = self.condition(e, "a condition")?;
+        let outer = std::mem::replace(&mut self.state.in_predicate, true);
+        let expr = self.condition(e, "a condition");
+        self.state.in_predicate = outer;
+        let expr = expr?;
         if let ExprKind::Literal(value) = &expr.kind {
             let always = if *value == Value::Bool(true) { "true" } else { "never true" };
             self.warning("W0504", e.span, format!("this condition is always {always}"), "does not depend on the row");

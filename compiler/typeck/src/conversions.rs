@@ -1,7 +1,7 @@
 //! The table of conversions: what may be assigned to what (four outcomes), which common type two sides of a comparison take,
 //! and what `as` can do. The checker, the reference docs and the tests read this one place (D8).
 //!
-//! It knows types only, no expressions.
+//! It knows types only, no expressions. What `as` can do is what the engines can, so that is asked of the evaluator.
 
 use dfc_ir::types::MAX_PRECISION;
 use dfc_ir::{DataType, Field, Type, types::IntType};
@@ -119,16 +119,6 @@ const PAIRS: &[(Kind, Kind, Outcome)] = &[
     (Kind::DateTime, Kind::Time, Outcome::Checked(DAY)),
 ];
 
-/// Further pairs that `as` converts although they can't be assigned.
-const CAST_ONLY: &[(Kind, Kind)] = &[
-    (Kind::Bool, Kind::Int),
-    (Kind::Int, Kind::Bool),
-    (Kind::List, Kind::String),
-    (Kind::Record, Kind::String),
-    (Kind::List, Kind::Json),
-    (Kind::Record, Kind::Json),
-];
-
 /// What assigning a value of type `from` to a place of type `to` does, nullability included.
 pub fn assign_outcome(from: &DataType, to: &DataType) -> Outcome {
     if from == to {
@@ -161,12 +151,18 @@ pub fn outcome(from: &Type, to: &Type) -> Outcome {
     }
 }
 
-/// Records: the same names in the same order, each field assignable.
+/// Records: by name, in any order. A field that only the target has becomes null there; one that only the source has would be lost.
 fn records(from: &[Field], to: &[Field]) -> Outcome {
-    if from.len() != to.len() || from.iter().zip(to).any(|(a, b)| a.name != b.name) {
+    if from.iter().any(|a| to.iter().all(|b| a.name != b.name)) {
         return Outcome::Incompatible;
     }
-    from.iter().zip(to).fold(Outcome::Exact, |worst, (a, b)| worst.worse(assign_outcome(&a.ty, &b.ty)))
+    to.iter().fold(Outcome::Widening, |worst, b| {
+        worst.worse(match from.iter().find(|a| a.name == b.name) {
+            Some(a) => assign_outcome(&a.ty, &b.ty),
+            None if b.ty.nullable => Outcome::Widening,
+            None => Outcome::Incompatible,
+        })
+    })
 }
 
 /// Two different numeric types.
@@ -188,18 +184,10 @@ fn numeric(from: &Type, to: &Type) -> Outcome {
     }
 }
 
-/// Whether `x as to` exists for an `x` of type `from`, nullability aside.
+/// Whether `x as to` exists for an `x` of type `from`, nullability aside: what the engines can convert. (`datetime` or `date` with
+/// `timestamp` is not: that takes a zone.)
 pub fn castable(from: &Type, to: &Type) -> bool {
-    if outcome(from, to) != Outcome::Incompatible || *from == Type::Null {
-        return *to != Type::Secret || from == to;
-    }
-    match (from, to) {
-        (Type::List(a), Type::List(b)) => castable(&a.ty, &b.ty),
-        (Type::Record(a), Type::Record(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && castable(&a.ty.ty, &b.ty.ty))
-        }
-        _ => CAST_ONLY.contains(&(kind(from), kind(to))),
-    }
+    *to != Type::Secret && dfc_eval::can_cast(from, to)
 }
 
 /// Whether one of both has a zone and the other needs one (`datetime` or `date` with `timestamp`).

@@ -1,6 +1,18 @@
 //! The rules, one module a subject. All are methods of [`crate::Checker`].
 
-mod fold;
+mod aggregates;
+mod arithmetic;
 mod assign;
-mod types;
+mod branches;
+mod calls;
+mod casts;
+mod compare;
+mod fold;
 mod infer;
+mod literals;
+mod names;
+mod overloads;
+mod results;
+mod structures;
+mod types;
+mod userfns;

@@ -1,0 +1,295 @@
+//! Calls: which function a name means, its arguments, and native functions.
+
+use dfc_grammar::ast::{self, Span};
+use dfc_ir::{DataType, Expr, ExprKind, Type};
+
+use super::literals::is_loose;
+use super::names::{list_of, written};
+use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes};
+use super::results::result_type;
+use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
+use crate::{Checker, Function};
+
+impl Checker<'_> {
+    /// `name(args)`
+    pub(crate) fn call(&mut self, call: &ast::Call, span: Span) -> Option<Expr> {
+        let name = call.name.text.as_str();
+        let globals = self.globals;
+        if let Some(function) = globals.functions.get(name) {
+            return self.inline(&function.clone(), call, span);
+        }
+        if globals.broken.contains(name) && self.functions.get(name).is_none() {
+            return None;
+        }
+        let functions = self.functions;
+        let Some(function) = functions.get(name) else { return self.unknown_function(call) };
+        if function.aggregate {
+            return self.aggregate_call(function, call, span);
+        }
+        let args = self.arguments(function, &call.args)?;
+        self.native(function, args, call, span)
+    }
+
+    /// Checks arguments and brings them into the order of the parameters.
+    pub(crate) fn arguments<'e>(&mut self, function: &Function, args: &'e [ast::Arg]) -> Option<Vec<Argument<'e>>> {
+        let hint = match function.overloads.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        };
+        let mut checked = Vec::new();
+        let mut sound = true;
+        let ordered = self.in_order(function, args)?;
+        for (n, arg) in ordered.into_iter().enumerate() {
+            let expected = hint
+                .and_then(|overload| declared(parameter(overload, n)?))
+                .and_then(|ty| super::overloads::instance(ty, &[], &Type::Null))
+                .map(DataType::optional);
+            match self.infer(&arg.value, expected.as_ref()) {
+                Some(value) => {
+                    let loose = is_loose(&arg.value);
+                    checked.push(Argument { value, syntax: &arg.value, loose });
+                }
+                None => sound = false,
+            }
+        }
+        sound.then_some(checked)
+    }
+
+    /// Named arguments put at the place of their parameter in the declaration that has all of the names.
+    fn in_order<'e>(&mut self, function: &Function, args: &'e [ast::Arg]) -> Option<Vec<&'e ast::Arg>> {
+        let Some(first_named) = args.iter().position(|arg| arg.label.is_some()) else {
+            return Some(args.iter().collect());
+        };
+        if let Some(arg) = args[first_named..].iter().find(|arg| arg.label.is_none()) {
+            self.error("E0418", arg.span, "an argument without a name stands after one with a name", "which parameter?")
+                .help("put it before the named ones, or name it");
+            return None;
+        }
+        let name_of = |arg: &ast::Arg| arg.label.as_ref().map(|label| label.text.clone());
+        for overload in &function.overloads {
+            let params = &overload.decl.params;
+            if params.len() != args.len() || params.iter().any(|p| p.variadic) {
+                continue;
+            }
+            let mut ordered: Vec<&ast::Arg> = args[..first_named].iter().collect();
+            for param in &params[first_named..] {
+                ordered.extend(args[first_named..].iter().find(|arg| name_of(arg).as_ref() == Some(&param.name.text)));
+            }
+            if ordered.len() == args.len() {
+                return Some(ordered);
+            }
+        }
+        let known: Vec<&str> = function
+            .overloads
+            .iter()
+            .flat_map(|overload| &overload.decl.params)
+            .map(|param| param.name.text.as_str())
+            .collect();
+        let label = args.iter().filter_map(|arg| arg.label.as_ref()).find(|label| !known.contains(&label.text.as_str()));
+        match label {
+            Some(label) => {
+                let near = nearest(&label.text, known.iter().copied());
+                let forms = forms(function);
+                let report = self
+                    .error(
+                        "E0418",
+                        label.span,
+                        format!("`{}` is not a parameter of `{}`", label.text, function.name),
+                        "unknown parameter",
+                    )
+                    .note(forms);
+                if let Some(near) = near {
+                    report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), label.span, written(near));
+                }
+            }
+            None => {
+                let span = args[first_named].span;
+                let forms = forms(function);
+                self.error("E0418", span, format!("no form of `{}` takes these arguments", function.name), "").note(forms);
+            }
+        }
+        None
+    }
+
+    /// A native function on checked arguments.
+    fn native(&mut self, function: &Function, args: Vec<Argument<'_>>, call: &ast::Call, span: Span) -> Option<Expr> {
+        if function.name == "coalesce" && !args.is_empty() {
+            let values = args.into_iter().map(|arg| (arg.value, arg.syntax)).collect();
+            return self.coalesce(values, span, None, "the arguments of `coalesce`");
+        }
+        let choice = self.resolve(function, &args, call)?;
+        for (n, arg) in args.iter().enumerate() {
+            if let Some(param) = parameter(choice.overload, n) {
+                self.check_constant_argument(&function.name, &param.name.text, &arg.value, arg.syntax.span)?;
+            }
+        }
+        let values = self.convert_arguments(args, &choice)?;
+        let mut ty = self.result(function, &choice, &values, span)?;
+        if function.overloads.iter().any(is_coalescing) {
+            ty.nullable = values.iter().all(|value| value.ty.nullable);
+        } else if is_strict(choice.overload) {
+            ty.nullable |= values.iter().any(|value| value.ty.nullable);
+        }
+        let kind = match function.name.as_str() {
+            "now" => ExprKind::Now,
+            "today" => ExprKind::Today,
+            name => ExprKind::Call(name.to_owned(), values),
+        };
+        self.node(kind, ty, span)
+    }
+
+    /// The result's type as declared.
+    pub(crate) fn result(
+        &mut self,
+        function: &Function,
+        choice: &Choice<'_>,
+        values: &[Expr],
+        span: Span,
+    ) -> Option<DataType> {
+        let ty = result_type(choice, values);
+        if ty.is_none() {
+            let form = choice.overload.signature.clone();
+            self.error("E0512", span, format!("the result of `{}` has no type here", function.name), "")
+                .note(format!("its declaration is `{form}`"))
+                .help("the standard library names a rule that this compiler doesn't know: the two don't belong together");
+        }
+        ty
+    }
+
+    pub(crate) fn convert_arguments(&mut self, args: Vec<Argument<'_>>, choice: &Choice<'_>) -> Option<Vec<Expr>> {
+        let mut values = Vec::new();
+        for (arg, to) in args.into_iter().zip(&choice.types) {
+            let value = if arg.loose {
+                super::literals::adapt(arg.value, to, super::literals::Adapt::Place)
+            } else {
+                arg.value
+            };
+            values.push(self.convert_plain(value, to, arg.syntax.span)?);
+        }
+        Some(values)
+    }
+
+    /// The declaration a call means, or an error that lists the forms.
+    pub(crate) fn resolve<'t>(
+        &mut self,
+        function: &'t Function,
+        args: &[Argument<'_>],
+        call: &ast::Call,
+    ) -> Option<Choice<'t>> {
+        if let Some(choice) = choose(function, args) {
+            return Some(choice);
+        }
+        let name = &function.name;
+        let forms = forms(function);
+        if !function.overloads.iter().any(|overload| takes(overload, args.len())) {
+            let count = match args.len() {
+                0 => "none".to_owned(),
+                n => n.to_string(),
+            };
+            let message = format!("`{name}` takes {}, not {count}", counts(function));
+            self.error("E0418", call.span, message, "").note(forms);
+            return None;
+        }
+        // With one argument that no form takes, that one is to blame.
+        let mut places = Vec::new();
+        for arg in args {
+            places.extend(self.places_of(&arg.value));
+        }
+        let given: Vec<String> = args.iter().map(|arg| arg.value.ty.to_string()).collect();
+        let wanted: Vec<Vec<Type>> = function
+            .overloads
+            .iter()
+            .filter(|overload| takes(overload, args.len()))
+            .map(|overload| {
+                let params = (0..args.len()).filter_map(|n| declared(parameter(overload, n)?));
+                params.filter_map(|ty| super::overloads::instance(ty, &[], &Type::Null)).collect()
+            })
+            .collect();
+        let zone = args.iter().enumerate().any(|(n, arg)| {
+            wanted.iter().any(|types| types.get(n).is_some_and(|ty| crate::conversions::needs_zone(&arg.value.ty.ty, ty)))
+        });
+        let cast = args.iter().enumerate().find_map(|(n, arg)| {
+            let to = wanted.iter().find_map(|types| types.get(n))?;
+            let from = &arg.value.ty.ty;
+            let helps = crate::conversions::castable(from, to) && !crate::conversions::outcome(from, to).is_silent();
+            helps.then(|| (arg.syntax, to.clone()))
+        });
+        let code = if zone { "E0509" } else { "E0512" };
+        let message = format!("`{name}` can't take {}", given.join(", "));
+        let report = self.error(code, call.span, message, "").related_all(places).note(forms);
+        if zone {
+            report.help(
+                "this needs a time zone: `to_datetime(x, \"Asia/Shanghai\")` makes a datetime of a timestamp, \
+                 `to_timestamp(x, \"Asia/Shanghai\")` the reverse",
+            );
+        } else if let Some((syntax, to)) = cast {
+            let name = super::compare::name_of(syntax).unwrap_or("…");
+            report.help(format!("convert the argument: `{name} as {to}`"));
+        } else {
+            report.help("give arguments of these types");
+        }
+        None
+    }
+
+    fn unknown_function(&mut self, call: &ast::Call) -> Option<Expr> {
+        let name = call.name.text.as_str();
+        let span = call.name.span;
+        let functions = self.functions;
+        let globals = self.globals;
+        let here = foreign(FOREIGN_FUNCTIONS, name).filter(|here| functions.get(here).is_some());
+        let form = foreign(FOREIGN_FORMS, name);
+        let own = globals.functions.keys().map(String::as_str);
+        let near = nearest(name, own.chain(functions.iter().map(|f| f.name.as_str())));
+        let is_field = self.scope.names().contains(&name);
+        let report = self.error("E0413", span, format!("there is no function `{name}`"), "unknown function");
+        if let Some(here) = here {
+            report.help(format!("it is called `{here}` here")).fix(format!("write `{here}`"), span, here);
+        } else if let Some(form) = form {
+            report.help(format!("write {form}"));
+        } else if let Some(near) = near {
+            report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near));
+        } else if is_field {
+            report.help(format!("`{name}` is a field: leave out the parentheses"));
+        } else {
+            report.help("`dfc functions` lists all functions; `fn name(x: int64) = …` declares one");
+        }
+        None
+    }
+}
+
+fn is_coalescing(overload: &crate::Overload) -> bool {
+    matches!(&overload.decl.output, ast::NativeOutput::Rule(rule) if rule.text == "coalesce")
+}
+
+/// The declared forms, for a note.
+fn forms(function: &Function) -> String {
+    let forms: Vec<String> = function.overloads.iter().map(|o| format!("`{}`", o.signature)).collect();
+    format!("the forms are {}", forms.join(", "))
+}
+
+/// "1 or 2 arguments"
+fn counts(function: &Function) -> String {
+    let mut counts: Vec<(usize, bool)> = function
+        .overloads
+        .iter()
+        .map(|o| (o.decl.params.iter().filter(|p| !p.variadic).count(), o.decl.params.iter().any(|p| p.variadic)))
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let words: Vec<String> = counts
+        .iter()
+        .map(|(n, more)| match (n, more) {
+            (0, false) => "no".to_owned(),
+            (n, false) => n.to_string(),
+            (n, true) => format!("{n} or more"),
+        })
+        .collect();
+    let plural = if counts == [(1, false)] { "argument" } else { "arguments" };
+    format!("{} {plural}", words.join(" or "))
+}
+
+/// Names of a function's parameters, for a note.
+pub(crate) fn parameter_names(decl: &ast::FnDecl) -> String {
+    let names: Vec<&str> = decl.params.iter().map(|p| p.name.text.as_str()).collect();
+    list_of("its parameters are", &names)
+}

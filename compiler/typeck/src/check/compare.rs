@@ -1,0 +1,370 @@
+//! Comparisons: `==` and its kin, `between`, `in`, `like`, `matches`. Both sides are converted to a common type; text meets text only.
+
+use dfc_grammar::ast::{self, Span};
+use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
+
+use super::literals::{Adapt, adapt, is_loose, is_null, peel};
+use crate::Checker;
+use crate::conversions::{castable, common_type, needs_zone};
+
+/// Spellings and IR forms.
+const OPERATORS: &[(ast::BinaryOp, &str, BinaryOp)] = &[
+    (ast::BinaryOp::Eq, "==", BinaryOp::Eq),
+    (ast::BinaryOp::Ne, "!=", BinaryOp::Ne),
+    (ast::BinaryOp::Lt, "<", BinaryOp::Lt),
+    (ast::BinaryOp::Le, "<=", BinaryOp::Le),
+    (ast::BinaryOp::Gt, ">", BinaryOp::Gt),
+    (ast::BinaryOp::Ge, ">=", BinaryOp::Ge),
+];
+
+impl Checker<'_> {
+    /// `l == r` and its kin.
+    pub(crate) fn comparison(&mut self, op: ast::BinaryOp, l: &ast::Expr, r: &ast::Expr, span: Span) -> Option<Expr> {
+        let (_, spelling, ir_op) = *OPERATORS.iter().find(|(ast_op, ..)| *ast_op == op)?;
+        if is_null(l) || is_null(r) {
+            let value = if is_null(l) { r } else { l };
+            // Only what is wrong with the other side matters more.
+            self.infer(value, None)?;
+            let word = if op == ast::BinaryOp::Ne { "is not null" } else { "is null" };
+            let report =
+                self.error("E0506", span, format!("`{spelling} null` is never true"), "compares with null");
+            if let ast::ExprKind::Name(name) = &peel(value).kind {
+                let text = format!("{} {word}", super::names::written(name));
+                report.help(format!("write `{text}`")).fix(format!("write `{text}`"), span, text);
+            } else {
+                report.help(format!("write `… {word}`"));
+            }
+            return None;
+        }
+        let left = self.infer(l, None);
+        let right = self.infer(r, None);
+        let (left, right) = (left?, right?);
+        self.lint_comparison(op, (l, &left), (r, &right), span);
+        self.compared(ir_op, spelling, (l, left), (r, right), span)
+    }
+
+    /// Two checked operands, compared.
+    pub(crate) fn compared(
+        &mut self,
+        op: BinaryOp,
+        spelling: &str,
+        (l, mut left): (&ast::Expr, Expr),
+        (r, mut right): (&ast::Expr, Expr),
+        span: Span,
+    ) -> Option<Expr> {
+        match (is_loose(l), is_loose(r)) {
+            (true, false) => left = adapt(left, &right.ty.ty, Adapt::Operand),
+            (false, true) => right = adapt(right, &left.ty.ty, Adapt::Operand),
+            _ => {}
+        }
+        let common = self.meet((l, &left), (r, &right), spelling, span)?;
+        let ordering = !matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+        if (ordering && !common.is_ordered()) || !comparable(&common) {
+            let places = self.places_of(&left);
+            let report = self
+                .error("E0518", span, format!("values of type {common} can't be compared with `{spelling}`"), "")
+                .related_all(places);
+            match common {
+                Type::Json => report.help("compare a value in it, `json_text(x, \"name\")`, or its text, `x as string`"),
+                Type::Secret => report.help("a secret can only be given to a connector"),
+                _ => report.help("compare a part of it: `x.name`, `x[0]`, `length(x)`"),
+            };
+            return None;
+        }
+        let left = self.convert_plain(left, &common, l.span)?;
+        let right = self.convert_plain(right, &common, r.span)?;
+        let ty = DataType { ty: Type::Bool, nullable: left.ty.nullable || right.ty.nullable };
+        self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span)
+    }
+
+    /// The common type of two sides of a comparison, or an error.
+    fn meet(&mut self, l: (&ast::Expr, &Expr), r: (&ast::Expr, &Expr), spelling: &str, span: Span) -> Option<Type> {
+        let ((le, left), (re, right)) = (l, r);
+        if let Some(common) = common_type(&left.ty, &right.ty) {
+            return Some(common.ty);
+        }
+        let mut places = self.places_of(left);
+        places.extend(self.places_of(right));
+        let (lt, rt) = (left.ty.clone(), right.ty.clone());
+        if needs_zone(&lt.ty, &rt.ty) {
+            self.refuse_without_zone(&format!("`{spelling}`"), &lt, &rt, span, places);
+            return None;
+        }
+        // A text literal beside another type: what the literal should be.
+        let literal = match (&left.kind, &right.kind) {
+            (_, ExprKind::Literal(Value::Str(text))) if rt.ty == Type::String => Some((text.clone(), &lt.ty, re.span)),
+            (ExprKind::Literal(Value::Str(text)), _) if lt.ty == Type::String => Some((text.clone(), &rt.ty, le.span)),
+            _ => None,
+        };
+        let text_side = match (&lt.ty, &rt.ty) {
+            (Type::String, other) => Some((le, other.clone())),
+            (other, Type::String) => Some((re, other.clone())),
+            _ => None,
+        };
+        let better = literal.and_then(|(text, ty, span)| literal_of(&text, ty).map(|better| (better, span)));
+        let report = self
+            .error("E0501", span, format!("{lt} can't be compared with {rt}"), format!("{lt} {spelling} {rt}"))
+            .related_all(places);
+        if let Some((better, span)) = better {
+            report.help(format!("write `{better}`")).fix(format!("write `{better}`"), span, better);
+        } else if let Some((side, other)) = text_side {
+            let name = name_of(side).unwrap_or("…");
+            if castable(&Type::String, &other) {
+                report.help(format!("convert one side: `{name} as {other}`, or the other one `as string`"));
+            } else {
+                report.help("convert the other side to text: `… as string`");
+            }
+        } else if castable(&lt.ty, &rt.ty) || castable(&rt.ty, &lt.ty) {
+            let to = if castable(&lt.ty, &rt.ty) { &rt.ty } else { &lt.ty };
+            report.help(format!("convert one side: `… as {to}`"));
+        } else {
+            report.help("compare values of one type; no conversion leads from one of these to the other");
+        }
+        None
+    }
+
+    fn lint_comparison(
+        &mut self,
+        op: ast::BinaryOp,
+        (l, left): (&ast::Expr, &Expr),
+        (r, right): (&ast::Expr, &Expr),
+        span: Span,
+    ) {
+        let equality = matches!(op, ast::BinaryOp::Eq | ast::BinaryOp::Ne);
+        let literal = is_loose(l) || is_loose(r);
+        if equality && !literal && left.ty.ty.is_float() && right.ty.ty.is_float() {
+            self.warning("W0502", span, "floats that should be equal often differ in their last digits", "")
+                .help("compare with a tolerance: `abs(a - b) < 0.001`, or use a decimal");
+        }
+        let optional = match (left.ty.nullable, right.ty.nullable) {
+            (true, _) => name_of(l),
+            (_, true) => name_of(r),
+            _ => return,
+        };
+        let kept = optional.is_some_and(|name| self.state.nulls_kept.iter().any(|kept| kept == name));
+        if op == ast::BinaryOp::Ne && self.state.in_predicate && !kept {
+            let name = optional.unwrap_or("the value");
+            self.warning(
+                "W0503",
+                span,
+                format!("rows where {} is null are dropped by `!=`", tick(name, optional.is_some())),
+                "null here is not true",
+            )
+            .help(format!("to keep them add `or {} is null`", optional.unwrap_or("…")))
+            .note("to drop them on purpose write `is not null and` before it");
+        }
+    }
+
+    /// `x [not] between low and high`
+    pub(crate) fn between(
+        &mut self,
+        negated: bool,
+        value: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let lower = self.comparison(ast::BinaryOp::Ge, value, low, value.span.to(low.span))?;
+        let upper = self.comparison(ast::BinaryOp::Le, value, high, value.span.to(high.span))?;
+        let ty = DataType { ty: Type::Bool, nullable: lower.ty.nullable || upper.ty.nullable };
+        let both = self.node(ExprKind::Binary(BinaryOp::And, Box::new(lower), Box::new(upper)), ty, span)?;
+        self.negated_if(negated, both, span)
+    }
+
+    /// `x [not] in list`
+    pub(crate) fn is_in(&mut self, negated: bool, value: &ast::Expr, list: &ast::Expr, span: Span) -> Option<Expr> {
+        let checked = self.infer(value, None)?;
+        let found = match &peel(list).kind {
+            ast::ExprKind::List(items) => {
+                let items: Vec<&ast::Expr> = items.iter().map(|item| &item.value).collect();
+                self.one_of((value, checked), &items, span)?
+            }
+            _ => self.in_constant_list((value, checked), list, span)?,
+        };
+        self.negated_if(negated, found, span)
+    }
+
+    /// Whether a value equals one of several: a list of constants, or equalities joined by `or`.
+    pub(crate) fn one_of(
+        &mut self,
+        (value, checked): (&ast::Expr, Expr),
+        items: &[&ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
+        let mut equalities = Vec::new();
+        let mut sound = true;
+        for item in items {
+            if is_null(item) {
+                self.error("E0515", item.span, "null in a list of values is never equal to anything", "null here")
+                    .help("test for it apart: `x is null or x in […]`");
+                sound = false;
+                continue;
+            }
+            let equal = self.infer(item, None).and_then(|right| {
+                self.compared(BinaryOp::Eq, "in", (value, checked.clone()), (item, right), item.span)
+            });
+            match equal {
+                Some(equal) => equalities.push(equal),
+                None => sound = false,
+            }
+        }
+        if !sound {
+            return None;
+        }
+        let nullable = checked.ty.nullable || equalities.iter().any(|e| e.ty.nullable);
+        let ty = DataType { ty: Type::Bool, nullable };
+        if let Some((value, constants)) = in_list(&checked, &equalities) {
+            return self.node(ExprKind::InList(Box::new(value), constants), ty, span);
+        }
+        let mut equalities = equalities.into_iter();
+        let Some(mut any) = equalities.next() else {
+            return self.node(ExprKind::InList(Box::new(checked), Vec::new()), ty, span);
+        };
+        for equal in equalities {
+            let ty = DataType { ty: Type::Bool, nullable: any.ty.nullable || equal.ty.nullable };
+            any = self.node(ExprKind::Binary(BinaryOp::Or, Box::new(any), Box::new(equal)), ty, span)?;
+        }
+        Some(any)
+    }
+
+    /// `x in list` where the list is a parameter or constant.
+    fn in_constant_list(
+        &mut self,
+        (value, checked): (&ast::Expr, Expr),
+        list: &ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let right = self.infer(list, None)?;
+        let (ExprKind::Literal(Value::List(items)), Type::List(item)) = (&right.kind, &right.ty.ty) else {
+            let ty = right.ty.clone();
+            let report = self.error("E0523", list.span, format!("`in` takes a list of values, and this is {ty}"), "");
+            match ty.ty {
+                Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
+                _ => report.help("write the values in brackets: `in [1, 2]`"),
+            };
+            return None;
+        };
+        if items.iter().any(Value::is_null) {
+            self.error("E0515", list.span, "null in a list of values is never equal to anything", "has a null")
+                .help("leave the null out of the list");
+            return None;
+        }
+        let mut equalities = Vec::new();
+        for constant in items.clone() {
+            let item = Expr { kind: ExprKind::Literal(constant), ty: (**item).clone(), site: right.site };
+            equalities.push(self.compared(BinaryOp::Eq, "in", (value, checked.clone()), (list, item), span)?);
+        }
+        let ty = DataType { ty: Type::Bool, nullable: checked.ty.nullable };
+        let (value, constants) = in_list(&checked, &equalities).unwrap_or((checked, Vec::new()));
+        self.node(ExprKind::InList(Box::new(value), constants), ty, span)
+    }
+
+    /// `x [not] like p`, `x [not] matches p`
+    pub(crate) fn pattern(
+        &mut self,
+        negated: bool,
+        regex: bool,
+        value: &ast::Expr,
+        pattern: &ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
+        let function = if regex { "matches" } else { "like" };
+        let text = DataType::of(Type::String);
+        let mut args = Vec::new();
+        for e in [value, pattern] {
+            args.push(self.infer(e, Some(&text)).and_then(|checked| self.text_operand(checked, e.span, function)));
+        }
+        let args = args.into_iter().collect::<Option<Vec<_>>>()?;
+        if regex {
+            self.check_constant_argument("regexp_", "pattern", &args[1], pattern.span)?;
+        }
+        let ty = DataType { ty: Type::Bool, nullable: args.iter().any(|arg| arg.ty.nullable) };
+        let call = self.node(ExprKind::Call(function.into(), args), ty, span)?;
+        self.negated_if(negated, call, span)
+    }
+
+    fn text_operand(&mut self, checked: Expr, span: Span, what: &str) -> Option<Expr> {
+        match checked.ty.ty {
+            Type::String => Some(checked),
+            Type::Null => Some(self.retype_null(checked, &DataType::optional(Type::String))),
+            _ => {
+                let ty = checked.ty.clone();
+                let places = self.places_of(&checked);
+                self.error("E0501", span, format!("`{what}` takes string, and this is {ty}"), format!("{ty}"))
+                    .related_all(places)
+                    .help("convert it to text: `… as string`");
+                None
+            }
+        }
+    }
+}
+
+/// If every equality compares one and the same converted value with a constant: that value and the constants, sorted.
+fn in_list(checked: &Expr, equalities: &[Expr]) -> Option<(Expr, Vec<Value<'static>>)> {
+    if let ExprKind::Literal(_) = checked.kind {
+        return None;
+    }
+    let mut value: Option<&Expr> = None;
+    let mut constants = Vec::new();
+    for equal in equalities {
+        let ExprKind::Binary(BinaryOp::Eq, left, right) = &equal.kind else { return None };
+        let ExprKind::Literal(constant) = &right.kind else { return None };
+        if constant.is_null() || value.is_some_and(|value| value.ty.ty != left.ty.ty) {
+            return None;
+        }
+        value = Some(left);
+        constants.push(constant.clone());
+    }
+    constants.sort_by(order);
+    constants.dedup();
+    value.map(|value| (value.clone(), constants))
+}
+
+/// The order of values of one ordered type; others stay as they are.
+fn order(a: &Value<'_>, b: &Value<'_>) -> std::cmp::Ordering {
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Int(a), Value::Int(b)) | (Value::Decimal(a), Value::Decimal(b)) => a.cmp(b),
+        (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
+        (Value::Str(a), Value::Str(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+        (Value::Date(a), Value::Date(b)) => a.cmp(b),
+        (Value::Time(a), Value::Time(b))
+        | (Value::DateTime(a), Value::DateTime(b))
+        | (Value::Timestamp(a), Value::Timestamp(b))
+        | (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
+        _ => std::cmp::Ordering::Equal,
+    }
+}
+
+/// Whether `==` is defined: json and secrets have none, nor what holds them.
+fn comparable(ty: &Type) -> bool {
+    match ty {
+        Type::Json | Type::Secret => false,
+        Type::List(item) => comparable(&item.ty),
+        Type::Record(fields) => fields.iter().all(|field| comparable(&field.ty.ty)),
+        _ => true,
+    }
+}
+
+/// The name, if the expression is one.
+pub(crate) fn name_of(e: &ast::Expr) -> Option<&str> {
+    match &peel(e).kind {
+        ast::ExprKind::Name(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn tick(name: &str, ticked: bool) -> String {
+    if ticked { format!("`{name}`") } else { name.to_owned() }
+}
+
+/// How a text literal would be written as a literal of another type.
+pub(crate) fn literal_of(text: &str, ty: &Type) -> Option<String> {
+    dfc_eval::parse_value(text, ty).ok()?;
+    match ty {
+        Type::Date | Type::Time | Type::DateTime | Type::Timestamp => Some(format!("@{}", text.replace(' ', "T"))),
+        Type::Int(_) | Type::Decimal(..) | Type::Float64 | Type::Float32 | Type::Bool => Some(text.to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,275 @@
+//! Names: fields, the two sides of a join, keys of an aggregation, parameters and constants; and what is said of unknown ones.
+
+use dfc_grammar::ast::{self, Span};
+use dfc_ir::{CastMode, DataType, Expr, ExprKind, Value};
+
+use crate::nearest::nearest;
+use crate::{Checker, Column, Loc, Scope};
+
+/// Names listed in a message at most.
+const LISTED: usize = 12;
+
+/// What a bare name is among the fields.
+enum Found {
+    Column(usize),
+    /// On both sides of a pair: left and right column.
+    Both(usize, usize),
+    Nothing,
+}
+
+fn position(columns: &[Column], name: &str) -> Option<usize> {
+    columns.iter().position(|column| column.name == name)
+}
+
+impl Checker<'_> {
+    /// A bare name.
+    pub(crate) fn name(&mut self, name: &str, span: Span) -> Option<Expr> {
+        if let Some(locals) = &self.state.locals {
+            if let Some(local) = locals.iter().find(|local| local.name == name) {
+                let value = local.value.clone();
+                return self.spend(size(&value), span).then_some(value);
+            }
+            if self.globals.values.contains_key(name) {
+                return self.global(name, span);
+            }
+            return self.unknown_name(name, span);
+        }
+        if let Some(aggregation) = &self.state.aggregation
+            && !self.state.in_aggregate
+        {
+            if let Some(key) = aggregation.keys.iter().position(|key| key.name == name) {
+                let ty = aggregation.keys[key].ty.clone();
+                return Some(Expr { kind: ExprKind::Column(key), ty, site: self.site(span) });
+            }
+            if matches!(self.find(name), Found::Column(_)) {
+                self.error(
+                    "E0415",
+                    span,
+                    format!("`{name}` has many values in a group, and this expression needs one"),
+                    "neither a key nor inside an aggregate",
+                )
+                .help(format!("aggregate it, `max({name})` for example, or add it to `by: [{name}]`"));
+                return None;
+            }
+        }
+        match self.find(name) {
+            Found::Column(index) => {
+                if let Some(global) = self.globals.values.get(name) {
+                    let (kind, loc) = (global.kind.words(), global.loc.clone());
+                    let places = self.path_of(index);
+                    self.error(
+                        "E0411",
+                        span,
+                        format!("`{name}` is a field here and a {kind} too"),
+                        "which of them?",
+                    )
+                    .related(loc, format!("the {kind} `{name}`"))
+                    .related_all(places)
+                    .help(format!("give the {kind} another name, or the field with `rename(new_name: {name})`"));
+                    return None;
+                }
+                self.column(index, span)
+            }
+            Found::Both(left, right) => {
+                let mut places = self.path_of(left);
+                places.extend(self.path_of(right));
+                self.error("E0412", span, format!("both sides have a field `{name}`"), "which side's?")
+                    .related_all(places)
+                    .help(format!("write `left.{name}` or `right.{name}`"));
+                None
+            }
+            Found::Nothing if self.globals.values.contains_key(name) => self.global(name, span),
+            Found::Nothing => self.unknown_name(name, span),
+        }
+    }
+
+    fn find(&self, name: &str) -> Found {
+        match self.scope {
+            Scope::None => Found::Nothing,
+            Scope::Row(columns) => position(columns, name).map_or(Found::Nothing, Found::Column),
+            Scope::Pair { left, right } => match (position(left, name), position(right, name)) {
+                (Some(l), Some(r)) => Found::Both(l, left.len() + r),
+                (Some(l), None) => Found::Column(l),
+                (None, Some(r)) => Found::Column(left.len() + r),
+                (None, None) => Found::Nothing,
+            },
+        }
+    }
+
+    /// `left.x`, `right.x` where the scope has two sides; `None` if it is something else.
+    pub(crate) fn side(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
+        let ast::ExprKind::Name(side) = &base.kind else { return None };
+        if self.state.locals.is_some() || (side != "left" && side != "right") {
+            return None;
+        }
+        let Scope::Pair { left, right } = self.scope else {
+            if matches!(self.find(side), Found::Nothing) && !self.globals.values.contains_key(side) {
+                self.error(
+                    "E0424",
+                    base.span,
+                    format!("`{side}.` names a side of a join, and there is only one input here"),
+                    "no join here",
+                )
+                .help(format!("write `{}`", field.text))
+                .fix(format!("write `{}`", field.text), span, field.text.clone());
+                return Some(None);
+            }
+            return None;
+        };
+        let (columns, offset) = if side == "left" { (left, 0) } else { (right, left.len()) };
+        if let Some(index) = position(columns, &field.text) {
+            return Some(self.column(offset + index, span));
+        }
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let near = nearest(&field.text, names.iter().copied());
+        let list = list_of("the fields of this side are", &names);
+        let report = self
+            .error("E0410", field.span, format!("the {side} side has no field `{}`", field.text), "unknown field")
+            .note(list);
+        if let Some(near) = near {
+            report
+                .help(format!("did you mean `{near}`?"))
+                .fix(format!("write `{near}`"), field.span, written(near));
+        }
+        Some(None)
+    }
+
+    /// A column of the input; one that a condition has shown to be not null loses its `?`.
+    fn column(&mut self, index: usize, span: Span) -> Option<Expr> {
+        let column = self.scope.column(index)?;
+        if column.broken {
+            return None;
+        }
+        let ty = column.ty.clone();
+        let narrowed = ty.nullable && self.state.narrowed.contains(&index);
+        let plain = ty.with_nullable(false);
+        let e = Expr { kind: ExprKind::Column(index), ty, site: self.site(span) };
+        if narrowed { self.cast(e, &plain, CastMode::Strict, span) } else { Some(e) }
+    }
+
+    /// A parameter or constant. One without a value is a call that no engine knows: typed, not fit to run.
+    fn global(&mut self, name: &str, span: Span) -> Option<Expr> {
+        let global = self.globals.values.get(name)?;
+        let ty = global.ty.clone();
+        let kind = match &global.value {
+            Some(value) => ExprKind::Literal(value.clone()),
+            None => {
+                self.unknown_values = true;
+                let name = Expr::literal(Value::string(name), DataType::of(dfc_ir::Type::String));
+                ExprKind::Call("param".into(), vec![name])
+            }
+        };
+        Some(Expr { kind, ty, site: self.site(span) })
+    }
+
+    fn unknown_name(&mut self, name: &str, span: Span) -> Option<Expr> {
+        if self.globals.broken.contains(name) {
+            return None;
+        }
+        let fields: Vec<String> = match (&self.state.locals, &self.state.aggregation) {
+            (Some(locals), _) => locals.iter().map(|local| local.name.clone()).collect(),
+            (None, Some(aggregation)) if !self.state.in_aggregate => {
+                aggregation.keys.iter().map(|key| key.name.clone()).collect()
+            }
+            _ => self.scope.names().into_iter().map(str::to_owned).collect(),
+        };
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        let inside_fn = self.state.locals.is_some();
+        let globals = self.globals;
+        let near = nearest(name, fields.iter().copied().chain(globals.values.keys().map(String::as_str)));
+        let is_function = globals.functions.contains_key(name) || self.functions.get(name).is_some();
+        let is_stream = globals.streams.contains(name);
+        let (message, list) = if inside_fn {
+            (format!("the function has no parameter `{name}`"), list_of("its parameters are", &fields))
+        } else if matches!(self.scope, Scope::None) {
+            let names: Vec<&str> = globals.values.keys().map(String::as_str).collect();
+            let list = list_of("the parameters and constants are", &names);
+            (format!("there is no parameter or constant `{name}`"), list)
+        } else {
+            (format!("there is no field `{name}` here"), list_of("the fields here are", &fields))
+        };
+        let report = self.error("E0410", span, message, "unknown name").note(list);
+        if let Some(near) = near {
+            report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near));
+        } else if is_function {
+            report.help(format!("`{name}` is a function: call it, `{name}(…)`"));
+        } else if is_stream {
+            report.help(format!("`{name}` is a stream: its fields come in with `join` or `lookup`"));
+        } else if inside_fn {
+            report.help("a function sees its parameters, `param`s and `const`s only: pass the field as an argument");
+        }
+        None
+    }
+
+    /// The steps of a column's way that a message shows: where it was declared, and what changed it last.
+    pub(crate) fn path_of(&self, index: usize) -> Vec<(Loc, String)> {
+        let Some(column) = self.scope.column(index) else { return Vec::new() };
+        let step = |step: &crate::PathStep| {
+            (step.loc.clone(), format!("`{}` {}: {}", column.name, step.words, column.ty))
+        };
+        match column.path.as_slice() {
+            [] => Vec::new(),
+            [only] => vec![step(only)],
+            [first, .., last] => {
+                vec![(first.loc.clone(), format!("`{}` {}", column.name, first.words)), step(last)]
+            }
+        }
+    }
+
+    /// Where the field came from, if the expression is one (conversions aside).
+    pub(crate) fn places_of(&self, e: &Expr) -> Vec<(Loc, String)> {
+        let outside_of_groups = self.state.aggregation.is_some() && !self.state.in_aggregate;
+        match &e.kind {
+            ExprKind::Column(index) if !outside_of_groups => self.path_of(*index),
+            ExprKind::Cast(inner, _) => self.places_of(inner),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Counts nodes that functions add; past the budget an error.
+    pub(crate) fn spend(&mut self, nodes: usize, span: Span) -> bool {
+        const BUDGET: usize = 100_000;
+        self.state.inlined += nodes;
+        if self.state.inlined <= BUDGET {
+            return true;
+        }
+        if self.state.inlined - nodes <= BUDGET {
+            self.error("E0422", span, "with its functions written out this expression is too large", "grows here")
+                .note(format!("it has more than {BUDGET} parts; a parameter is written out wherever it is used"))
+                .help("compute the argument in a `derive` before, and pass the field");
+        }
+        false
+    }
+}
+
+/// Number of nodes.
+pub(crate) fn size(e: &Expr) -> usize {
+    let mut count = 1;
+    e.for_each_child(&mut |child| count += size(child));
+    count
+}
+
+/// "the fields here are `a`, `b` and 3 more"
+pub(crate) fn list_of(words: &str, names: &[&str]) -> String {
+    if names.is_empty() {
+        return format!("{words} none");
+    }
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(LISTED) {
+        0 => format!("{words} {}", shown.join(", ")),
+        more => format!("{words} {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A name as it must be written: in backticks where it is no identifier or reserved.
+pub(crate) fn written(name: &str) -> String {
+    const RESERVED: &[&str] = &[
+        "and", "or", "not", "in", "is", "between", "like", "matches", "as", "if", "else", "match", "true", "false",
+        "null", "div",
+    ];
+    let mut chars = name.chars();
+    let plain = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_')
+        && !RESERVED.contains(&name);
+    if plain { name.to_owned() } else { format!("`{name}`") }
+}
