@@ -109,7 +109,8 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
             outside += here;
             here = 0;
         } else if closes(&symbols[i]) {
-            let matching = open.iter().rposition(|(_, kind, _)| closer(*kind).is_some_and(|(close, _)| symbols[i].is(close)));
+            let matching =
+                open.iter().rposition(|(_, kind, _)| closer(*kind).is_some_and(|(close, _)| symbols[i].is(close)));
             match (matching, open.last().copied()) {
                 (_, None) => {
                     errors.push(stray_closer(symbols[i].span, text));
@@ -123,6 +124,12 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
                 }
                 (None, Some((opener, kind, _))) => {
                     if let Some((close, meant)) = closer(kind) {
+                        // `x])`: the right one follows, so this one is too many.
+                        if symbols.get(i + 1).is_some_and(|next| next.is(close)) {
+                            errors.push(stray_closer(symbols[i].span, text));
+                            stray.push(i);
+                            continue;
+                        }
                         errors.push(mixed_up(symbols[i].span, symbols[opener].span, text, meant));
                         symbols[i].sym = Sym::Token(close);
                     }
@@ -149,7 +156,8 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
 
 fn too_deep(span: Span) -> SyntaxError {
     let message = format!("more than {} brackets inside one another", LIMITS.nesting);
-    SyntaxError::new(error::TOO_DEEP, span, message, "this one is too many").help("split it: a `fn` or a `const` can hold a part")
+    SyntaxError::new(error::TOO_DEEP, span, message, "this one is too many")
+        .help("split it: a `fn` or a `const` can hold a part")
 }
 
 fn too_many(span: Span) -> SyntaxError {
@@ -168,8 +176,13 @@ fn stray_closer(span: Span, text: &str) -> SyntaxError {
 fn mixed_up(span: Span, opener: Span, text: &str, meant: &str) -> SyntaxError {
     let get = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or("");
     let (found, open) = (get(span), get(opener));
-    SyntaxError::new(error::STRAY_CLOSER, span, format!("`{found}` cannot close `{open}`"), format!("expected `{meant}`"))
-        .related(opener, format!("this `{open}` is open"))
-        .help(format!("write `{meant}`"))
-        .fix(span, meant)
+    SyntaxError::new(
+        error::STRAY_CLOSER,
+        span,
+        format!("`{found}` cannot close `{open}`"),
+        format!("expected `{meant}`"),
+    )
+    .related(opener, format!("this `{open}` is open"))
+    .help(format!("write `{meant}`"))
+    .fix(span, meant)
 }

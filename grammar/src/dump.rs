@@ -97,7 +97,8 @@ fn dump_item(out: &mut String, kind: &ItemKind, place: &str) {
 }
 
 fn dump_native(out: &mut String, native: &Native, place: &str) {
-    let generics: Vec<String> = native.generics.iter().map(|(name, class)| format!("{}: {}", name.text, class.text)).collect();
+    let generics: Vec<String> =
+        native.generics.iter().map(|(name, class)| format!("{}: {}", name.text, class.text)).collect();
     let generics = if generics.is_empty() { String::new() } else { format!("<{}>", generics.join(", ")) };
     let output = match &native.output {
         NativeOutput::Type(ty) => format!(" -> {}", type_text(ty)),
@@ -115,7 +116,8 @@ fn dump_native(out: &mut String, native: &Native, place: &str) {
     line(out, 0, &format!("native {role} {}{generics}{output} {place}", native.name.text));
     params(out, 1, &native.params);
     for clause in &native.clauses {
-        let words: Vec<&str> = std::iter::once(&clause.name).chain(&clause.words).map(|word| word.text.as_str()).collect();
+        let words: Vec<&str> =
+            std::iter::once(&clause.name).chain(&clause.words).map(|word| word.text.as_str()).collect();
         line(out, 1, &format!("clause {}", words.join(" ")));
     }
 }
@@ -268,7 +270,9 @@ fn expr_text(expr: &Expr) -> String {
         ExprKind::Between { negated, value, low, high } => {
             format!("({}between {} {} {})", not(negated), expr_text(value), expr_text(low), expr_text(high))
         }
-        ExprKind::In { negated, value, list } => format!("({}in {} {})", not(negated), expr_text(value), expr_text(list)),
+        ExprKind::In { negated, value, list } => {
+            format!("({}in {} {})", not(negated), expr_text(value), expr_text(list))
+        }
         ExprKind::Pattern { negated, regex, value, pattern } => {
             let name = if *regex { "matches" } else { "like" };
             format!("({}{name} {} {})", not(negated), expr_text(value), expr_text(pattern))

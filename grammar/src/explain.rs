@@ -66,8 +66,11 @@ impl Expected {
         let of_value = ["(", "[", "{", "if", "match", "-", "not"];
         let of_operator = ["(", "[", ":", "?", "+", "-", "not", "in", "is", "as", "."];
         for terminal in SUMMED {
-            let covered = (self.value() && of_value.contains(terminal)) || (self.after_value() && of_operator.contains(terminal));
-            if self.has(terminal) && !covered {
+            let covered =
+                (self.value() && of_value.contains(terminal)) || (self.after_value() && of_operator.contains(terminal));
+            // Where any name fits these words are names.
+            let word = terminal.starts_with(|c: char| c.is_ascii_alphabetic()) && self.has("name");
+            if self.has(terminal) && !covered && !word {
                 parts.push(format!("`{terminal}`"));
             }
         }
@@ -82,7 +85,8 @@ impl Expected {
 
 /// Terminals worth naming, the most telling first.
 const SUMMED: &[&str] = &[
-    "|>", "then", "else", "=>", "->", ";", ":", "=", ",", ")", "]", "}", "(", "{", "[", "and", "null", "..", "<", ">", "by",
+    "|>", "then", "else", "=>", "->", ";", ":", "=", ",", ")", "]", "}", "(", "{", "[", "and", "null", "..", "<", ">",
+    "by",
 ];
 
 /// Comparisons, none of which can follow another.
@@ -174,7 +178,8 @@ impl<'s, 'a> Place<'s, 'a> {
     }
 
     fn here_text(&self) -> String {
-        self.here().map_or_else(|| format!("the end of the {}", item_name(self.word)), |symbol| shown(self.source(symbol)))
+        self.here()
+            .map_or_else(|| format!("the end of the `{}`", item_name(self.word)), |symbol| shown(self.source(symbol)))
     }
 
     fn fault(&self, code: Code, message: impl Into<String>, label: impl Into<String>) -> SyntaxError {
@@ -200,16 +205,19 @@ impl<'s, 'a> Place<'s, 'a> {
     /// The mistake in words, `None` where it needs none, and how to go on.
     pub fn explain(&self) -> Answer<'a> {
         let special = [
+            Self::line_above,
             Self::colon_or_equals,
             Self::arrow,
             Self::bare_link,
             Self::comparison,
             Self::upper_case,
             Self::conditional,
+            Self::chain_head,
             Self::reserved_name,
             Self::statement_end,
             Self::list_type,
             Self::call_of_a_value,
+            Self::colon,
             Self::comma,
         ];
         special.iter().find_map(|rule| rule(self)).unwrap_or_else(|| (Some(self.general()), Repair::Region))
@@ -224,6 +232,12 @@ impl<'s, 'a> Place<'s, 'a> {
         let found = [(T::Assign, "="), (T::Colon, ":"), (T::EqEq, "==")];
         let (kind, text) = found.into_iter().find(|(kind, _)| self.is(*kind))?;
         let (here, name) = (self.span(), self.before_text());
+        if kind == T::Assign && self.word == Word::Param && e.has(":") && self.opener().is_none() {
+            let fault = self
+                .fault(error::EXPECTED_TYPE, format!("the param {name} has no type"), "expected `:` and a type")
+                .help("write `param name: int64 = 1`");
+            return Some((Some(fault), Repair::Region));
+        }
         if kind == T::Assign && e.has(":") && e.has("==") {
             let fault = self
                 .fault(error::COLON_OR_EQUALS, format!("`=` after {name} neither names nor compares"), "`:` or `==`?")
@@ -231,7 +245,9 @@ impl<'s, 'a> Place<'s, 'a> {
             return Some((Some(fault), self.replace(&[T::Colon])));
         }
         let (meant, kind, why) = match kind {
-            T::Colon if self.word == Word::Fn && e.has("->") => ("->", T::Arrow, "the type of a result stands after `->`"),
+            T::Colon if self.word == Word::Fn && e.has("->") => {
+                ("->", T::Arrow, "the type of a result stands after `->`")
+            }
             T::Assign if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
             T::EqEq if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
             T::Assign if e.has("==") => ("==", T::EqEq, "values are compared with `==`"),
@@ -239,7 +255,11 @@ impl<'s, 'a> Place<'s, 'a> {
             _ => return None,
         };
         let fault = self
-            .fault(error::COLON_OR_EQUALS, format!("expected `{meant}` after {name}, found `{text}`"), format!("expected `{meant}`"))
+            .fault(
+                error::COLON_OR_EQUALS,
+                format!("expected `{meant}` after {name}, found `{text}`"),
+                format!("expected `{meant}`"),
+            )
             .help(format!("{why}: write `{meant}`"))
             .fix(here, meant);
         Some((Some(fault), self.replace(&[kind])))
@@ -268,9 +288,16 @@ impl<'s, 'a> Place<'s, 'a> {
         let text = self.source(name);
         let ends = match self.here() {
             None => true,
-            Some(symbol) => symbol.first_on_line || [T::Pipe, T::RBrace, T::RParen, T::Comma].iter().any(|k| symbol.is(*k)),
+            Some(symbol) => {
+                symbol.first_on_line || [T::Pipe, T::RBrace, T::RParen, T::Comma].iter().any(|k| symbol.is(*k))
+            }
         };
-        let fault = SyntaxError::new(error::BARE_LINK, name.span, format!("`{text}` needs parentheses"), "expected `(` after it");
+        let fault = SyntaxError::new(
+            error::BARE_LINK,
+            name.span,
+            format!("`{text}` needs parentheses"),
+            "expected `(` after it",
+        );
         let end = Span { start: name.span.end, end: name.span.end };
         Some(if ends {
             let fault = fault.help(format!("write `{text}()`, with its arguments between them")).fix(end, "()");
@@ -290,7 +317,11 @@ impl<'s, 'a> Place<'s, 'a> {
             return None;
         }
         let fault = self
-            .fault(error::CHAINED_COMPARISON, format!("`{text}` cannot follow another comparison"), "a second comparison")
+            .fault(
+                error::CHAINED_COMPARISON,
+                format!("`{text}` cannot follow another comparison"),
+                "a second comparison",
+            )
             .help("join two comparisons with `and` (`a < b and b < c`), or put one in parentheses");
         Some((Some(fault), Repair::Region))
     }
@@ -305,14 +336,14 @@ impl<'s, 'a> Place<'s, 'a> {
             };
             let lower = text.to_lowercase();
             let kind = TokenKind::reserved(&lower).filter(|_| lower != text)?;
-            // `else` and its like: only where they fit.
-            (!taken || self.expected.has(&lower)).then_some((at, symbol, text, lower, kind))
+            // After a value a name cannot stand anyway, an operator can; a value only where it is expected.
+            let operator = ![T::True, T::False, T::Null, T::If, T::Match].contains(&kind) && !self.expected.value();
+            (!taken || operator || self.expected.has(&lower)).then_some((at, symbol, text, lower, kind))
         };
-        let (at, symbol, text, lower, kind) =
-            try_at(self.at, true).or_else(|| {
-                let prefix = self.at.checked_sub(1).and_then(|at| try_at(at, false))?;
-                [T::Not, T::If, T::Match].contains(&prefix.4).then_some(prefix)
-            })?;
+        let (at, symbol, text, lower, kind) = try_at(self.at, true).or_else(|| {
+            let prefix = self.at.checked_sub(1).and_then(|at| try_at(at, false))?;
+            [T::Not, T::If, T::Match].contains(&prefix.4).then_some(prefix)
+        })?;
         let fault = SyntaxError::new(
             error::FOREIGN_OPERATOR,
             symbol.span,
@@ -334,27 +365,27 @@ impl<'s, 'a> Place<'s, 'a> {
         }
         if e.value() && !e.has("if") && self.is(T::If) {
             let fault = self
-                .fault(error::IF_FORM, format!("an `if` after {} needs parentheses", self.before_text()), "put it in parentheses")
+                .fault(
+                    error::IF_FORM,
+                    format!("an `if` after {} needs parentheses", self.before_text()),
+                    "put it in parentheses",
+                )
                 .help("write `(if condition then value else value)`");
             return Some((Some(fault), Repair::Region));
         }
         if e.value() && !e.has("not") && self.is(T::Not) {
             let fault = self
-                .fault(error::UNEXPECTED, format!("a `not` after {} needs parentheses", self.before_text()), "put it in parentheses")
+                .fault(
+                    error::UNEXPECTED,
+                    format!("a `not` after {} needs parentheses", self.before_text()),
+                    "put it in parentheses",
+                )
                 .help("write `(not …)`");
             return Some((Some(fault), Repair::Region));
         }
-        let word = if !e.after_value() {
-            return None;
-        } else if e.has("then") {
-            "then"
-        } else if e.has("else") {
-            "else"
-        } else {
-            return None;
-        };
-        let starts_value = self.here().is_none_or(|s| !s.is(T::Assign) && !s.is(T::EqEq));
-        if !starts_value {
+        // Where a name fits, these words are names.
+        let word = ["then", "else"].into_iter().find(|word| e.has(word) && !e.has("name"))?;
+        if self.is(T::Assign) || self.is(T::EqEq) {
             return None;
         }
         let message = match (word, text) {
@@ -366,24 +397,38 @@ impl<'s, 'a> Place<'s, 'a> {
     }
 
     fn reserved_name(&self) -> Option<Answer<'a>> {
+        if let Some(before) = self.before(1)
+            && self.expected.0.len() == 1
+            && self.expected.has(":")
+            && matches!(before.sym, Sym::Token(kind) if kind.is_reserved())
+        {
+            // `select(in, out)`: taken for an argument's name.
+            return Some(self.reserved(before, self.at - 1));
+        }
         let symbol = self.here()?;
         let Sym::Token(kind) = symbol.sym else { return None };
         if !kind.is_reserved() || !self.expected.has("name") || self.expected.after_value() {
             return None;
         }
         let separates = |s: Option<&Symbol<'_>>| {
-            s.is_none_or(|s| [T::Comma, T::LParen, T::LBracket, T::RParen, T::RBracket, T::Pipe].iter().any(|k| s.is(*k)))
+            s.is_none_or(|s| {
+                [T::Comma, T::LParen, T::LBracket, T::RParen, T::RBracket, T::Pipe].iter().any(|k| s.is(*k))
+            })
         };
         if self.expected.value() && !(separates(self.before(1)) && separates(self.after())) {
             return None;
         }
+        Some(self.reserved(symbol, self.at))
+    }
+
+    fn reserved(&self, symbol: &Symbol<'a>, at: usize) -> Answer<'a> {
         let text = self.source(symbol);
         let quoted = format!("`{text}`");
-        let fault = self
-            .fault(error::RESERVED_NAME, format!("{quoted} is a reserved word and cannot be a name as it is"), "reserved")
+        let message = format!("{quoted} is a reserved word and cannot be a name as it is");
+        let fault = SyntaxError::new(error::RESERVED_NAME, symbol.span, message, "reserved")
             .help(format!("write the name in backticks: `` {quoted} ``"))
             .fix(symbol.span, quoted);
-        Some((Some(fault), Repair::Replace(self.at, vec![Sym::Name(text)])))
+        (Some(fault), Repair::Replace(at, vec![Sym::Name(text)]))
     }
 
     fn statement_end(&self) -> Option<Answer<'a>> {
@@ -404,8 +449,9 @@ impl<'s, 'a> Place<'s, 'a> {
         if !self.is(T::Lt) || self.source(before) != "list" || self.expected.has("<") {
             return None;
         }
-        let fault = SyntaxError::new(error::LIST_TYPE, before.span, "a list needs the type of its elements", "a list of what?")
-            .help("write `list<string>`, with a type between `<` and `>`");
+        let fault =
+            SyntaxError::new(error::LIST_TYPE, before.span, "a list needs the type of its elements", "a list of what?")
+                .help("write `list<string>`, with a type between `<` and `>`");
         Some((Some(fault), Repair::Region))
     }
 
@@ -416,7 +462,67 @@ impl<'s, 'a> Place<'s, 'a> {
         let name = self.before_text();
         let method = self.before(2).is_some_and(|symbol| symbol.is(T::Dot));
         let fault = self.fault(error::UNEXPECTED, format!("{name} cannot be called here"), "only a name can be called");
-        let fault = if method { fault.help("a value has no methods: write `upper(x)` instead of `x.upper()`") } else { fault };
+        let fault =
+            if method { fault.help("a value has no methods: write `upper(x)` instead of `x.upper()`") } else { fault };
+        Some((Some(fault), Repair::Region))
+    }
+
+    /// Something else than a name where a chain starts.
+    fn chain_head(&self) -> Option<Answer<'a>> {
+        let symbol = self.here()?;
+        let chains = matches!(self.word, Word::Source | Word::Stream | Word::Sink);
+        let item = self.opener().is_none() && self.expected.name() && (self.at == 1 || self.before(1)?.is(T::Assign));
+        let line = self.word == Word::Sink && symbol.first_on_line && self.expected.has("|>");
+        let named = self.word != Word::Sink && self.at == 1;
+        let goes_on = self.after().is_some_and(|next| !next.is(T::Pipe) && !next.first_on_line);
+        let reserved = matches!(symbol.sym, Sym::Token(kind) if kind.is_reserved());
+        let value = matches!(symbol.sym, Sym::Int(_) | Sym::String(_) | Sym::Literal(_) | Sym::FormatStart)
+            || [T::LBrace, T::LBracket, T::LParen, T::Minus].iter().any(|kind| symbol.is(*kind));
+        if !chains || named || !(item || line) || !(value || (reserved && goes_on)) {
+            return None;
+        }
+        let message = format!("a chain starts with the name of a stream or a source, not with {}", self.here_text());
+        let fault = self
+            .fault(error::EXPECTED_NAME, message, "expected a name")
+            .help("begin with a stream, `union(a, b)` or `rejected(a)`; values are computed in operators: `|> derive(total: …)`");
+        Some((Some(fault), Repair::Region))
+    }
+
+    /// `id int64`: the colon is missing.
+    fn colon(&self) -> Option<Answer<'a>> {
+        let (symbol, name) = (self.here()?, self.before(1)?);
+        let starts = symbol.is_name() || matches!(symbol.sym, Sym::Int(_) | Sym::String(_) | Sym::Literal(_));
+        let e = self.expected;
+        if !e.has(":") || e.has(",") || e.has("=") || !starts || !name.is_name() || symbol.first_on_line {
+            return None;
+        }
+        let end = Span { start: name.span.end, end: name.span.end };
+        let fault = SyntaxError::new(
+            error::COLON_OR_EQUALS,
+            symbol.span,
+            format!("expected `:` between {} and {}", self.before_text(), self.here_text()),
+            "expected `:` before this",
+        )
+        .help("a name and what belongs to it are parted by `:`")
+        .fix(end, ":");
+        Some((Some(fault), Repair::Insert(vec![Sym::Token(T::Colon)])))
+    }
+
+    /// A line that ends in `:` or `=` took the next line's name for its value.
+    fn line_above(&self) -> Option<Answer<'a>> {
+        let (name, mark) = (self.before(1)?, self.before(2)?);
+        if !self.is(T::Colon) || !name.first_on_line || !(mark.is(T::Colon) || mark.is(T::Assign)) {
+            return None;
+        }
+        let code = if self.word == Word::Record { error::EXPECTED_TYPE } else { error::EXPECTED_VALUE };
+        let what = if self.word == Word::Record { "a type" } else { "a value" };
+        let text = shown(self.source(mark));
+        let fault = SyntaxError::new(
+            code,
+            mark.span,
+            format!("expected {what} after {text}"),
+            format!("expected {what} after this"),
+        );
         Some((Some(fault), Repair::Region))
     }
 
@@ -427,7 +533,8 @@ impl<'s, 'a> Place<'s, 'a> {
             Sym::Error | Sym::FormatText(_) | Sym::FormatEnd => false,
             _ => true,
         };
-        if !starts || !self.expected.has(",") {
+        let sink_block = self.expected.has("|>") && !self.expected.has(")");
+        if !starts || !self.expected.has(",") || sink_block {
             return None;
         }
         let last = self.before(1)?;
@@ -457,9 +564,16 @@ impl<'s, 'a> Place<'s, 'a> {
         let expected = format!("expected {sum}");
         if e.0.is_empty() || (e.has("|>") && self.opener().is_none()) {
             let item = item_name(self.word);
-            let goes_on = if e.has("|>") { "expected `|>` or the end of it" } else { "expected the end of it" };
-            let fault = self.fault(error::UNEXPECTED, format!("the {item} is complete before {found}"), goes_on);
-            return if e.has("|>") { fault.help("the next operator of a chain stands after `|>`") } else { fault };
+            let chain = matches!(self.word, Word::Source | Word::Stream | Word::Sink);
+            let goes_on = if chain { "expected `|>` or the end of it" } else { "expected the end of it" };
+            let fault = self.fault(error::UNEXPECTED, format!("the `{item}` is complete before {found}"), goes_on);
+            return if chain { fault.help("the next operator of a chain stands after `|>`") } else { fault };
+        }
+        let sized = (1..4).any(|by| self.before(by).is_some_and(|symbol| symbol.sym == Sym::Word(Word::Decimal)));
+        if sized && !e.value() && !e.type_() {
+            return self
+                .fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
+                .help("write `decimal(15, 2)`: the digits in all, then those after the point");
         }
         if e.after_value() {
             let message = format!("{found} cannot stand{after}");
@@ -467,18 +581,28 @@ impl<'s, 'a> Place<'s, 'a> {
         }
         if e.value() {
             let closing = e.has(")") || e.has("]") || e.has("}");
-            let message = if closing { format!("expected {sum}{after}, found {found}") } else { format!("expected a value{after}, found {found}") };
+            let message = if closing {
+                format!("expected {sum}{after}, found {found}")
+            } else {
+                format!("expected a value{after}, found {found}")
+            };
             return self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
         }
         if e.type_() {
             return self
                 .fault(error::EXPECTED_TYPE, format!("expected a type{after}, found {found}"), "expected a type")
-                .help("a type is `int64`, `string?`, `decimal(15, 2)`, `list<string>`, `record { … }` or a record's name");
+                .help(
+                    "a type is `int64`, `string?`, `decimal(15, 2)`, `list<string>`, `record { … }` or a record's name",
+                );
         }
         if e.name() && !e.has(",") && !e.has("}") {
             let fault = self.fault(error::EXPECTED_NAME, format!("{expected}{after}, found {found}"), expected);
             let text = self.here().is_some_and(|s| matches!(s.sym, Sym::String(_)));
-            return if text { fault.help("a name stands without quotes; put an unusual one in backticks") } else { fault };
+            return if text {
+                fault.help("a name stands without quotes; put an unusual one in backticks")
+            } else {
+                fault
+            };
         }
         self.fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
     }
@@ -496,19 +620,27 @@ pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener
         _ => format!("this `{}`", source(text, at)),
     };
     let end = Span { start: last.end, end: last.end };
-    SyntaxError::new(error::UNCLOSED, last, format!("expected `{close}` to close {what}"), format!("expected `{close}` after this"))
-        .related(at, "opened here")
-        .help(format!("write `{close}` here, or where it belongs"))
-        .fix(end, close)
+    SyntaxError::new(
+        error::UNCLOSED,
+        last,
+        format!("expected `{close}` to close {what}"),
+        format!("expected `{close}` after this"),
+    )
+    .related(at, "opened here")
+    .help(format!("write `{close}` here, or where it belongs"))
+    .fix(end, close)
 }
 
 /// A mistake that an action of the grammar found.
 pub(crate) fn refusal(refusal: Refusal) -> SyntaxError {
     match refusal {
-        Refusal::ElseNotLast(span) => {
-            SyntaxError::new(error::MATCH_ELSE, span, "`else` is not the last arm of this `match`", "arms below are never reached")
-                .help("put `else => …` last, once")
-        }
+        Refusal::ElseNotLast(span) => SyntaxError::new(
+            error::MATCH_ELSE,
+            span,
+            "`else` is not the last arm of this `match`",
+            "arms below are never reached",
+        )
+        .help("put `else => …` last, once"),
     }
 }
 
@@ -522,16 +654,28 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
     let all = format!("a file consists of {}", words.collect::<Vec<_>>().join(", "));
     let known = ITEM_WORDS.iter().any(|(item, _)| *item == word);
     if first.kind == TokenKind::Name && SQL_WORDS.contains(&word.to_lowercase().as_str()) {
-        return SyntaxError::new(error::SQL, first.span, format!("`{word}` begins a statement of SQL, not an item"), "not an item")
-            .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
+        return SyntaxError::new(
+            error::SQL,
+            first.span,
+            format!("`{word}` begins a statement of SQL, not an item"),
+            "not an item",
+        )
+        .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
     }
     if known {
         let message = format!("`{word}` is not followed by a name");
         return SyntaxError::new(error::EXPECTED_NAME, first.span, message, "expected a name after this").help(all);
     }
-    let fault = SyntaxError::new(error::UNKNOWN_ITEM, first.span, format!("{} does not begin an item", shown(word)), "not an item");
+    let fault = SyntaxError::new(
+        error::UNKNOWN_ITEM,
+        first.span,
+        format!("{} does not begin an item", shown(word)),
+        "not an item",
+    );
     match nearest_item_word(word) {
-        Some(near) if first.kind == TokenKind::Name => fault.help(format!("did you mean `{near}`?")).fix(first.span, near),
+        Some(near) if first.kind == TokenKind::Name => {
+            fault.help(format!("did you mean `{near}`?")).fix(first.span, near)
+        }
         _ => fault.help(all),
     }
 }

@@ -49,7 +49,8 @@ pub(crate) fn item_word(text: &str) -> Option<Word> {
 pub(crate) fn nearest_item_word(text: &str) -> Option<&'static str> {
     let lower = text.to_lowercase();
     let near = ITEM_WORDS.iter().map(|(word, _)| (distance(&lower, word), *word)).min();
-    near.filter(|(distance, word)| *distance <= 2 && *distance < word.len().min(lower.chars().count())).map(|(_, word)| word)
+    near.filter(|(distance, word)| *distance <= 2 && *distance < word.len().min(lower.chars().count()))
+        .map(|(_, word)| word)
 }
 
 /// Edits between two words, a swap of neighbours counted as one.
@@ -76,29 +77,39 @@ struct Solid {
     index: usize,
     kind: TokenKind,
     first_on_line: bool,
+    /// A text or a comment over several lines has no end before this token: what follows is probably its content.
+    lost: bool,
 }
 
 /// Cuts the tokens of `text` into items and the text between them, in order, nothing left out but trivia.
 pub(crate) fn cut(text: &str, tokens: &[Token]) -> Vec<Cut> {
     let mut solid: Vec<Solid> = Vec::with_capacity(tokens.len() / 2);
     let mut line_start = true;
+    let mut lost = false;
     for (index, token) in tokens.iter().enumerate() {
         if token.kind.is_trivia() {
             line_start |= token.text(text).contains('\n');
+            lost |= token.kind == TokenKind::BlockComment && !token.text(text).ends_with("*/");
         } else {
-            solid.push(Solid { index, kind: token.kind, first_on_line: line_start });
+            solid.push(Solid { index, kind: token.kind, first_on_line: line_start, lost });
             line_start = false;
+            let content = token.text(text).strip_prefix("\"\"\"");
+            lost = token.kind == TokenKind::TripleString && !content.is_some_and(|content| content.ends_with("\"\"\""));
         }
     }
 
     let mut starts: Vec<(usize, Option<Word>)> = Vec::new();
     let mut depth = 0usize;
+    let mut lost = false;
     for (i, token) in solid.iter().enumerate() {
+        lost |= token.lost;
         if token.first_on_line || i == 0 {
-            let start = Start { text, tokens, solid: &solid, i, depth, current: starts.last().map(|(at, word)| (*at, *word)) };
-            if let Some(word) = start.find() {
+            let start =
+                Start { text, tokens, solid: &solid, i, depth, current: starts.last().map(|(at, word)| (*at, *word)) };
+            if let Some(word) = start.find().filter(|word| i == 0 || word.is_some() || !lost) {
                 starts.push((i, word));
                 depth = 0;
+                lost = token.lost && i == 0;
             }
         }
         match token.kind {
@@ -167,7 +178,9 @@ impl Start<'_> {
             (_, Some(Name | QuotedName)) => self.word_at(1) != "then",
             (_, Some(LBrace | Assign)) => outside,
             (_, Some(Number)) => outside,
-            (_, Some(next)) => outside && next.is_reserved() && self.kind(2).is_some_and(|k| !matches!(k, Name | Number | LParen)),
+            (_, Some(next)) => {
+                outside && next.is_reserved() && self.kind(2).is_some_and(|k| !matches!(k, Name | Number | LParen))
+            }
             (_, None) => outside,
         }
     }

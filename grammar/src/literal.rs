@@ -107,8 +107,10 @@ fn read_number(text: &str) -> Result<Literal, Box<SyntaxError>> {
                 bad_number(text, format!("the duration `{text}` is not a whole number of its unit"), "not whole")
                     .help("use a smaller unit: `1500ms` instead of `1.5s`"),
             )),
-            _ => Err(Box::new(bad_number(text, format!("the duration `{text}` is too long"), "too long")
-                .help("a duration has at most 106,751,991 days"))),
+            _ => Err(Box::new(
+                bad_number(text, format!("the duration `{text}` is too long"), "too long")
+                    .help("a duration has at most 106,751,991 days"),
+            )),
         };
     }
     if let Some((_, bytes)) = SIZES.iter().find(|(unit, _)| *unit == suffix) {
@@ -118,8 +120,10 @@ fn read_number(text: &str) -> Result<Literal, Box<SyntaxError>> {
                 bad_number(text, format!("the size `{text}` is not a whole number of its unit"), "not whole")
                     .help("use a smaller unit: `1500KB` instead of `1.5MB`"),
             )),
-            _ => Err(Box::new(bad_number(text, format!("the size `{text}` is too large"), "too large")
-                .help("a size has at most 2⁶⁴ − 1 bytes"))),
+            _ => Err(Box::new(
+                bad_number(text, format!("the size `{text}` is too large"), "too large")
+                    .help("a size has at most 2⁶⁴ − 1 bytes"),
+            )),
         };
     }
     let lower = suffix.to_lowercase();
@@ -237,7 +241,10 @@ fn read_clock(text: &str, clock: &str) -> Result<i64, (String, &'static str)> {
     let mut parts = whole.split(':');
     let mut next = || parts.next().map(|part| fixed(part, 2));
     let (Some(Some(hour)), Some(Some(minute)), Some(Some(second)), None) = (next(), next(), next(), next()) else {
-        return Err((format!("`{text}` is not a time: hours, minutes and seconds with two digits each are"), "not a time"));
+        return Err((
+            format!("`{text}` is not a time: hours, minutes and seconds with two digits each are"),
+            "not a time",
+        ));
     };
     let fraction_ok = fraction.len() <= 6 && fraction.bytes().all(|b| b.is_ascii_digit());
     if !fraction_ok || (fraction.is_empty() && clock.contains('.')) {
@@ -261,7 +268,13 @@ fn read_offset(text: &str, offset: &str) -> Result<i64, (String, &'static str)> 
 }
 
 /// Reads a quoted text of any kind but `f"…"`; `quote` is what opens and closes it.
-pub(crate) fn string(text: &str, open: &str, close: &str, escapes: bool, faults: &mut Vec<SyntaxError>) -> (String, bool) {
+pub(crate) fn string(
+    text: &str,
+    open: &str,
+    close: &str,
+    escapes: bool,
+    faults: &mut Vec<SyntaxError>,
+) -> (String, bool) {
     let body = text.strip_prefix(open).unwrap_or("");
     let (content, closed) = match body.strip_suffix(close) {
         // In `"a\"` the last quote is part of the text.
@@ -375,7 +388,8 @@ pub(crate) fn format(text: &str, faults: &mut Vec<SyntaxError>) -> (Vec<Piece>, 
     if !closed {
         let mut fault = unterminated(text, "this format string", "\"");
         if text.contains('{') {
-            fault = fault.help("close it with `\"` on the same line, and every `{` in it with `}`; a plain brace is `{{`");
+            fault =
+                fault.help("close it with `\"` on the same line, and every `{` in it with `}`; a plain brace is `{{`");
         }
         faults.push(fault);
         return (Vec::new(), false);
@@ -398,9 +412,14 @@ pub(crate) fn format(text: &str, faults: &mut Vec<SyntaxError>) -> (Vec<Piece>, 
                 plain.push_str(&unescape(&text[from..i], from, faults));
                 let span = Span::new(i, i + 1);
                 faults.push(
-                    SyntaxError::new(error::FORMAT_STRING, span, "`}` in a format string closes nothing", "no `{` before it")
-                        .help("write `}}` for a plain brace")
-                        .fix(span, "}}"),
+                    SyntaxError::new(
+                        error::FORMAT_STRING,
+                        span,
+                        "`}` in a format string closes nothing",
+                        "no `{` before it",
+                    )
+                    .help("write `}}` for a plain brace")
+                    .fix(span, "}}"),
                 );
                 i += 1;
                 from = i;

@@ -7,6 +7,7 @@
 use crate::ast::ItemKind;
 use crate::brackets::{self, Balance};
 use crate::df::ItemParser;
+use crate::error::SyntaxError;
 use crate::explain::{self, Expected, Place, Repair};
 use crate::symbols::{Docs, Prepared, Sym, Symbol, Word};
 use crate::token::TokenKind as T;
@@ -58,12 +59,14 @@ pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) 
             Err(Failure::Stop(stop)) => stop,
         };
         let symbols = &mut prepared.symbols;
+        let reported = already_reported(symbols, stop.at, &prepared.errors);
         let follows = [Some(stop.at), stop.at.checked_sub(1)]
             .into_iter()
             .flatten()
             .any(|i| symbols.get(i).is_some_and(|symbol| symbol.sym == Sym::Error));
         let place = Place { text, word, symbols, at: stop.at, expected: &stop.expected };
         let (fault, repair) = if follows { (None, Repair::Region) } else { place.explain() };
+        let fault = fault.filter(|_| !reported);
         // A second word mended right after the first (`IS NULL`) is the same mistake.
         let again = mended.is_some_and(|at| at + 1 == stop.at && matches!(repair, Repair::Replace(..)));
         if let Some(fault) = fault
@@ -84,14 +87,11 @@ pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) 
                 symbols.splice(stop.at..stop.at, with.into_iter().map(|sym| Symbol::put(sym, span)));
             }
             Repair::Region => {
-                let (region, with) = region(symbols, word, stop.at)?;
+                let (region, with) = outward(symbols, word, stop.at)?;
                 let first = symbols.get(region.start).or(symbols.last())?;
-                let span = region.clone().filter_map(|i| symbols.get(i)).fold(first.span, |span, symbol| span.to(symbol.span));
+                let span =
+                    region.clone().filter_map(|i| symbols.get(i)).fold(first.span, |span, symbol| span.to(symbol.span));
                 let line = first.first_on_line;
-                // The same replacement again would stop at the same place.
-                if region.len() == with.len() && symbols[region.clone()].iter().zip(&with).all(|(old, new)| old.sym == *new) {
-                    return None;
-                }
                 let mut put: Vec<Symbol<'_>> = with.into_iter().map(|sym| Symbol::put(sym, span)).collect();
                 if let Some(head) = put.first_mut() {
                     head.first_on_line = line;
@@ -101,6 +101,13 @@ pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) 
         }
     }
     None
+}
+
+/// Whether a mistake was already reported at a symbol, or between it and the one before it.
+fn already_reported(symbols: &[Symbol<'_>], at: usize, errors: &[SyntaxError]) -> bool {
+    let here = symbols.get(at).map(|symbol| symbol.span);
+    let gap = (at.checked_sub(1).map_or(0, |i| symbols[i].span.end), here.map_or(u32::MAX, |span| span.start));
+    errors.iter().any(|fault| Some(fault.span) == here || (gap.0 <= fault.span.start && fault.span.end <= gap.1))
 }
 
 /// One run of the grammar.
@@ -141,6 +148,20 @@ fn enclosing(symbols: &[Symbol<'_>], at: usize) -> Option<usize> {
     None
 }
 
+/// The smallest part around a mistake that is not given up yet.
+fn outward<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<usize>, Vec<Sym<'a>>)> {
+    let mut at = at;
+    loop {
+        let (part, with) = region(symbols, word, at)?;
+        let same =
+            part.len() == with.len() && symbols[part.clone()].iter().zip(&with).all(|(old, new)| old.sym == *new);
+        if !same {
+            return Some((part, with));
+        }
+        at = enclosing(symbols, at)?;
+    }
+}
+
 /// The part around a mistake that is given up, and what is put there. `None`: the whole item.
 fn region<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<usize>, Vec<Sym<'a>>)> {
     let opener = enclosing(symbols, at);
@@ -154,6 +175,8 @@ fn region<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<us
     let lines = block && matches!(word, Word::Record | Word::Job | Word::Sink) && !arms(symbols, inside);
     let separates = |i: usize| symbols[i].is(T::Comma) || (symbols[i].is(T::Semicolon) && block);
     let new_line = |i: usize| lines && i > inside && symbols[i].first_on_line && !symbols[i].is(T::Pipe);
+    // A line that cannot begin like this, unless the line above stops in the middle.
+    let begins = |i: usize| i == at && !symbols[i - 1].is(T::Colon) && !symbols[i - 1].is(T::Assign);
 
     // Walks over whole bracket pairs, forwards from the opener to the end of the part.
     let (mut from, mut i, mut depth) = (inside, inside, 0usize);
@@ -162,7 +185,10 @@ fn region<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<us
     let mut to = symbols.len();
     while i < symbols.len() {
         if depth == 0 {
-            if brackets::closes(&symbols[i]) || (i >= at && i > from && (separates(i) || new_line(i))) || (i >= at && separates(i)) {
+            if brackets::closes(&symbols[i])
+                || (i >= at && i > from && new_line(i) && !begins(i))
+                || (i >= at && separates(i))
+            {
                 to = i;
                 break;
             }
@@ -207,7 +233,9 @@ fn region<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<us
             // What is left after a whole chain is no part of it.
             Some((head..end, vec![Sym::Error]))
         }
-        Some(i) if block && is_record_literal(symbols, i, word) => Some((part, vec![Sym::Token(T::Ellipsis), Sym::Error])),
+        Some(i) if block && is_record_literal(symbols, i, word) => {
+            Some((part, vec![Sym::Token(T::Ellipsis), Sym::Error]))
+        }
         // An empty part: something is missing between two separators.
         Some(_) if !links.is_empty() && next < to => Some((from..next, vec![Sym::Error])),
         Some(_) => Some((part, vec![Sym::Error])),
@@ -240,9 +268,19 @@ fn is_record_literal(symbols: &[Symbol<'_>], opener: usize, word: Word) -> bool 
         return false;
     }
     match word {
-        Word::Operator => before.is(T::Colon) || before.is(T::Comma) || before.is(T::Assign) || before.is(T::LParen)
-            || before.sym == Sym::Word(Word::Emit),
-        _ => !before.is_name() && !before.is(T::RParen) && !before.is(T::Arrow) && before.sym != Sym::Word(Word::RecordType),
+        Word::Operator => {
+            before.is(T::Colon)
+                || before.is(T::Comma)
+                || before.is(T::Assign)
+                || before.is(T::LParen)
+                || before.sym == Sym::Word(Word::Emit)
+        }
+        _ => {
+            !before.is_name()
+                && !before.is(T::RParen)
+                && !before.is(T::Arrow)
+                && before.sym != Sym::Word(Word::RecordType)
+        }
     }
 }
 
@@ -252,9 +290,8 @@ fn unclosed(text: &str, word: Word, prepared: &mut Prepared<'_>, openers: &[usiz
     let innermost = openers.last().copied().unwrap_or(0);
     let mut place = (before, innermost);
     // A line that goes on with `|>` inside a bracket opened on a line above: the bracket was meant to end before.
-    let link = (innermost + 1..before).find(|i| {
-        symbols[*i].first_on_line && symbols[*i].is(T::Pipe) && enclosing(symbols, *i) == Some(innermost)
-    });
+    let link = (innermost + 1..before)
+        .find(|i| symbols[*i].first_on_line && symbols[*i].is(T::Pipe) && enclosing(symbols, *i) == Some(innermost));
     if let Some(link) = link {
         place.0 = link;
     }

@@ -4,9 +4,9 @@
 //! what other languages write is answered and replaced by what was meant, so that one such mistake is one message and
 //! the grammar goes on. Spans are relative to the item's first byte. Brackets are [`crate::brackets`]'s.
 
+use crate::LIMITS;
 use crate::ast::{Literal, Span};
 use crate::error::{self, SyntaxError};
-use crate::LIMITS;
 use crate::items::item_word;
 use crate::literal::{self, Piece};
 use crate::token::{Token, TokenKind, lex};
@@ -191,7 +191,8 @@ pub(crate) struct Prepared<'a> {
 
 /// Turns an item's tokens into symbols. `start` is the item's first byte.
 pub(crate) fn prepare<'a>(text: &'a str, tokens: &[Token], start: u32, word: Word) -> Prepared<'a> {
-    let mut builder = Builder { text, start, word, out: Prepared::default(), line_start: true, docs: Vec::new(), lost: false };
+    let mut builder =
+        Builder { text, start, word, out: Prepared::default(), line_start: true, docs: Vec::new(), lost: false };
     builder.out.symbols.reserve(tokens.len());
     builder.push_all(tokens, 0, 0);
     builder.words();
@@ -293,15 +294,22 @@ impl<'a> Builder<'a> {
     }
 
     fn comment(&mut self, kind: TokenKind, text: &str, span: Span) {
-        let (open, closed) = if kind == TokenKind::HashComment { ("#", true) } else { ("/*", text.ends_with("*/") && text.len() > 3) };
+        let (open, closed) =
+            if kind == TokenKind::HashComment { ("#", true) } else { ("/*", text.ends_with("*/") && text.len() > 3) };
         let fault = if closed {
             let line = Span::new(span.start as usize, span.start as usize + open.len());
-            SyntaxError::new(error::COMMENT_FORM, line, format!("comments do not start with `{open}`"), "not a comment here")
-                .help("start every line of a comment with `//`")
+            SyntaxError::new(
+                error::COMMENT_FORM,
+                line,
+                format!("comments do not start with `{open}`"),
+                "not a comment here",
+            )
+            .help("start every line of a comment with `//`")
         } else {
             self.out.swallowed = true;
             self.lost = true;
-            literal::unterminated(text, "this comment", "*/").shift(span.start)
+            literal::unterminated(text, "this comment", "*/")
+                .shift(span.start)
                 .help("comments are lines that start with `//`")
         };
         let fault = if open == "#" { fault.fix(Span { end: span.start + 1, ..span }, "//") } else { fault };
@@ -349,18 +357,35 @@ impl<'a> Builder<'a> {
     }
 
     fn foreign(&mut self, text: &str, span: Span) {
+        if text == "<>" && self.out.symbols.last().is_some_and(|last| last.sym == Sym::Name("list")) {
+            self.out.errors.push(
+                SyntaxError::new(error::LIST_TYPE, span, "a list needs the type of its elements", "a list of what?")
+                    .help("write `list<string>`, with a type between `<` and `>`"),
+            );
+            return;
+        }
         let Some((_, here, kind)) = FOREIGN.iter().find(|(foreign, ..)| *foreign == text) else {
             self.out.errors.push(
-                SyntaxError::new(error::FOREIGN_OPERATOR, span, format!("there is no operator `{text}`"), "not an operator")
-                    .help("a power is written `power(x, 2)`"),
+                SyntaxError::new(
+                    error::FOREIGN_OPERATOR,
+                    span,
+                    format!("there is no operator `{text}`"),
+                    "not an operator",
+                )
+                .help("a power is written `power(x, 2)`"),
             );
             return self.emit(Sym::Token(TokenKind::Star), span, false);
         };
         let edit = if *here == "not" { "not ".to_owned() } else { (*here).to_owned() };
         self.out.errors.push(
-            SyntaxError::new(error::FOREIGN_OPERATOR, span, format!("`{text}` is written `{here}`"), format!("write `{here}`"))
-                .help(format!("write `{here}`"))
-                .fix(span, edit),
+            SyntaxError::new(
+                error::FOREIGN_OPERATOR,
+                span,
+                format!("`{text}` is written `{here}`"),
+                format!("write `{here}`"),
+            )
+            .help(format!("write `{here}`"))
+            .fix(span, edit),
         );
         self.emit(Sym::Token(*kind), span, false);
     }
@@ -403,7 +428,8 @@ impl<'a> Builder<'a> {
         if nesting >= FORMAT_NESTING {
             let message = format!("more than {FORMAT_NESTING} format strings inside one another");
             self.out.errors.push(
-                SyntaxError::new(error::TOO_DEEP, span, message, "too deep").help("compute the inner texts in a `derive` before"),
+                SyntaxError::new(error::TOO_DEEP, span, message, "too deep")
+                    .help("compute the inner texts in a `derive` before"),
             );
             return self.emit(Sym::String(String::new()), span, false);
         }
@@ -440,7 +466,9 @@ impl<'a> Builder<'a> {
             let after = symbols.get(i + 1);
             let word = match (text, i) {
                 (_, 0) => item_word(text),
-                (_, 1) if self.word == Word::Native => ROLES.iter().find(|(role, _)| *role == text).map(|(_, word)| *word),
+                (_, 1) if self.word == Word::Native => {
+                    ROLES.iter().find(|(role, _)| *role == text).map(|(_, word)| *word)
+                }
                 ("list", _) => begins_list_type(&symbols[i + 1..]).then_some(Word::List),
                 ("record", _) => (after.is_some_and(|a| a.is(TokenKind::LBrace))
                     && before.is_some_and(may_precede_type))

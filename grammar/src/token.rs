@@ -242,21 +242,7 @@ impl TokenKind {
         use TokenKind::*;
         matches!(
             self,
-            And | Or
-                | Not
-                | In
-                | Is
-                | Between
-                | Like
-                | Matches
-                | As
-                | If
-                | Else
-                | Match
-                | True
-                | False
-                | Null
-                | Div
+            And | Or | Not | In | Is | Between | Like | Matches | As | If | Else | Match | True | False | Null | Div
         )
     }
 
