@@ -123,3 +123,8 @@ const fn before(a: &str, b: &str) -> bool {
     }
     a.len() < b.len()
 }
+
+#[cfg(test)]
+mod declared_tests;
+#[cfg(test)]
+mod tests;

@@ -151,7 +151,7 @@ fn round_scaled(n: i128, scale: u8, digits: i64, result_scale: u8, way: Way) -> 
         };
         (rounded, digits)
     };
-    rescale(rounded, i64::from(result_scale) - at)
+    rescale(rounded, i64::from(result_scale).saturating_sub(at))
 }
 
 /// `n × 10^by`; with a negative `by` digits that are zero fall away.
