@@ -101,6 +101,17 @@ pub fn int_div(a: Decimal, b: Decimal, precision: u8, scale: u8) -> Result<i128,
     finish(quotient, 0, precision, scale)
 }
 
+/// `(a + b) ÷ 2` in `decimal(precision, scale)`, rounded half away from zero. Errors: `R0101`.
+pub fn middle(a: Decimal, b: Decimal, precision: u8, scale: u8) -> Result<i128, EvalError> {
+    let (x, y, at) = common(a, b).ok_or_else(|| overflow(precision, scale))?;
+    // Half of a number is five times it, one place further.
+    let five = x.checked_add(y).and_then(|sum| {
+        let twice = sum.checked_add(sum)?;
+        twice.checked_add(twice)?.checked_add(sum)
+    });
+    finish(five, at + 1, precision, scale)
+}
+
 /// What `a` leaves when divided by `b`, with the sign of `a`, in `decimal(precision, scale)`. Errors: `R0101`, `R0102`.
 pub fn rem(a: Decimal, b: Decimal, precision: u8, scale: u8) -> Result<i128, EvalError> {
     if b.mantissa == 0 {
@@ -171,6 +182,15 @@ mod tests {
         assert_eq!(rem(d(-75, 1), d(2, 0), 10, 1), Ok(-15));
         assert_eq!(rem(d(75, 1), d(200, 2), 10, 2), Ok(150));
         assert_eq!(rem(d(75, 1), d(0, 0), 10, 1).unwrap_err().code, DIVISION_BY_ZERO);
+    }
+
+    #[test]
+    fn the_middle_is_exact() {
+        assert_eq!(middle(d(10, 1), d(15, 1), 10, 2), Ok(125));
+        assert_eq!(middle(d(1, 0), d(2, 0), 10, 0), Ok(2));
+        assert_eq!(middle(d(-1, 0), d(-2, 0), 10, 0), Ok(-2));
+        let large = 10i128.pow(38) - 1;
+        assert_eq!(middle(d(large, 0), d(large, 0), 38, 0), Ok(large));
     }
 
     #[test]

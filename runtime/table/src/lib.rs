@@ -1,3 +1,18 @@
 //! Keyed state: one table from packed keys to fixed-width states, and the aggregate functions over it.
 //!
 //! It may not know tasks, queues or plans.
+
+mod estimate;
+mod finish;
+pub mod fixed;
+mod key;
+mod layout;
+mod pages;
+mod side;
+mod table;
+mod update;
+
+pub use key::{HASH_END, HASH_SEED, HASH_WORD, KeyLayout, KeyPart, fold, hash_key, partition};
+pub use layout::{StateKind, StateLayout, StateSlot};
+pub use table::{GroupIndex, GroupTable, find_or_insert};
+pub use update::BatchRow;

@@ -1,0 +1,217 @@
+//! The table of groups: from packed keys to state rows.
+//!
+//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another in one arena; state
+//! rows in pages that never move.
+
+use dfc_eval::EvalError;
+use dfc_ir::plan::{AggFunction, Aggregate};
+use dfc_ir::stage::AggregateSpec;
+use dfc_ir::{DataType, ExprKind, Site, Type, Value};
+
+use crate::key::{KeyLayout, hash_key, partition};
+use crate::layout::{StateLayout, StateSlot};
+use crate::pages::Pages;
+use crate::side::Side;
+
+/// A group's number: groups are numbered from 0 in the order of their arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupIndex(pub u32);
+
+/// What the table knows about an aggregate.
+pub(crate) struct AggregateInfo {
+    pub function: AggFunction,
+    pub slot: StateSlot,
+    /// Type of the first argument.
+    pub arg: DataType,
+    /// `string_agg`'s separator.
+    pub separator: String,
+    pub ty: DataType,
+    pub site: Site,
+}
+
+impl AggregateInfo {
+    fn new(aggregate: &Aggregate, slot: StateSlot) -> Self {
+        let separator = match aggregate.args.get(1).map(|arg| &arg.kind) {
+            Some(ExprKind::Literal(Value::Str(text))) => text.to_string(),
+            _ => String::new(),
+        };
+        let arg = aggregate.args.first().map_or(DataType::optional(Type::Null), |arg| arg.ty.clone());
+        AggregateInfo {
+            function: aggregate.function,
+            slot,
+            arg,
+            separator,
+            ty: aggregate.ty.clone(),
+            site: aggregate.site,
+        }
+    }
+}
+
+struct Entry {
+    hash: u64,
+    /// Where its key begins in the arena.
+    key: u64,
+    /// Bytes of its key.
+    len: u32,
+}
+
+/// Groups by key, each with the states of its aggregates.
+///
+/// A state row's address stays good, and the row where it is, until the table is dropped or finished; it may be written through
+/// only while the table itself isn't used otherwise.
+pub struct GroupTable {
+    /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
+    slots: Vec<u64>,
+    entries: Vec<Entry>,
+    keys: Vec<u8>,
+    pub(crate) states: Pages,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) aggregates: Vec<AggregateInfo>,
+    key_layout: KeyLayout,
+    state_layout: StateLayout,
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl GroupTable {
+    /// An empty table; without keys it has its one group from the start.
+    pub fn new(spec: &AggregateSpec) -> GroupTable {
+        let state_layout = StateLayout::new(&spec.aggregates);
+        let aggregates =
+            spec.aggregates.iter().zip(&state_layout.slots).map(|(a, slot)| AggregateInfo::new(a, *slot)).collect();
+        let mut table = GroupTable {
+            slots: vec![0; 64],
+            entries: Vec::new(),
+            keys: Vec::new(),
+            states: Pages::new(state_layout.row_bytes),
+            sides: Vec::new(),
+            aggregates,
+            key_layout: KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone())),
+            state_layout,
+            scratch: Vec::new(),
+        };
+        if spec.keys.is_empty() {
+            table.group(&[], hash_key(&[]));
+        }
+        table
+    }
+
+    /// How keys are written.
+    pub fn key_layout(&self) -> &KeyLayout {
+        &self.key_layout
+    }
+
+    /// How state rows are laid out.
+    pub fn state_layout(&self) -> &StateLayout {
+        &self.state_layout
+    }
+
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no group yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The bytes of a group's key.
+    pub fn key(&self, group: GroupIndex) -> &[u8] {
+        let entry = &self.entries[group.0 as usize];
+        &self.keys[entry.key as usize..entry.key as usize + entry.len as usize]
+    }
+
+    /// The group with this key, which is added if there is none. `hash` is the key's [`hash_key`].
+    ///
+    /// Panics past 2³² − 2 groups.
+    pub fn group(&mut self, key: &[u8], hash: u64) -> GroupIndex {
+        let tag = hash & !0xFFFF_FFFF;
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            match self.slots[at] {
+                0 => break,
+                slot if slot & !0xFFFF_FFFF == tag => {
+                    let group = GroupIndex(slot as u32 - 1);
+                    if self.key(group) == key {
+                        return group;
+                    }
+                }
+                _ => {}
+            }
+            at = (at + 1) & mask;
+        }
+        let number = self.entries.len() as u32;
+        assert!(number < u32::MAX - 1, "more than 4,294,967,294 groups in one table");
+        self.slots[at] = tag | u64::from(number + 1);
+        self.entries.push(Entry { hash, key: self.keys.len() as u64, len: key.len() as u32 });
+        self.keys.extend_from_slice(key);
+        self.states.push();
+        if self.entries.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        GroupIndex(number)
+    }
+
+    /// The address of a group's state row: see [`StateLayout`].
+    ///
+    /// Panics if there is no such group.
+    pub fn state_row(&mut self, group: GroupIndex) -> *mut u8 {
+        self.states.address(group.0 as usize)
+    }
+
+    fn grow(&mut self) {
+        let mask = self.slots.len() * 2 - 1;
+        let mut slots = vec![0; mask + 1];
+        for (entry, number) in self.entries.iter().zip(1u64..) {
+            let mut at = entry.hash as usize & mask;
+            while slots[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            slots[at] = entry.hash & !0xFFFF_FFFF | number;
+        }
+        self.slots = slots;
+    }
+
+    /// Merges those groups of `other`, a table of the same aggregate, whose hash falls to `part` of `parts`: see [`partition`].
+    ///
+    /// Errors: `R0101` if a sum passes 128 bits.
+    pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<(), EvalError> {
+        for (entry, number) in other.entries.iter().zip(0..) {
+            if partition(entry.hash, parts) == part {
+                let group = self.group(other.key(GroupIndex(number)), entry.hash);
+                for aggregate in 0..self.aggregates.len() {
+                    self.merge_state(group, aggregate, other, GroupIndex(number))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a group's state row and its entry, keys and sides aside.
+    pub fn row_bytes(&self) -> usize {
+        self.state_layout.row_bytes + size_of::<Entry>() + 2 * size_of::<u64>()
+    }
+
+    /// Bytes of memory that the table holds, about (values beside the rows are counted by their number only).
+    pub fn memory_bytes(&self) -> usize {
+        self.states.memory_bytes()
+            + self.keys.capacity()
+            + self.slots.capacity() * size_of::<u64>()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.sides.iter().map(Side::memory_bytes).sum::<usize>()
+    }
+}
+
+/// [`GroupTable::group`] for compiled code: the address of the group's state row.
+///
+/// # Safety
+///
+/// `table` points to a table that nothing else uses during the call; `key` to `len` bytes that the table's
+/// [`KeyLayout`] could have written, outside the table; `hash` is their [`hash_key`].
+pub unsafe extern "C" fn find_or_insert(table: *mut GroupTable, key: *const u8, len: usize, hash: u64) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let (table, key) = unsafe { (&mut *table, std::slice::from_raw_parts(key, len)) };
+    let group = table.group(key, hash);
+    table.state_row(group)
+}
