@@ -2,7 +2,16 @@
 //!
 //! A connector may not know what happens between source and sink, nor in how many tasks it runs.
 
+mod chunks;
+mod csv;
+mod files;
+mod locate;
+mod options;
 pub mod registry;
+mod rows;
+#[cfg(test)]
+mod testing;
+mod text;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -21,6 +30,27 @@ pub struct ConnectError {
     /// What to do.
     pub help: Option<String>,
 }
+
+impl ConnectError {
+    /// An error without help.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        ConnectError { code, message: message.into(), help: None }
+    }
+
+    /// With what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl std::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConnectError {}
 
 /// What a connector is told when it opens.
 #[derive(Clone)]

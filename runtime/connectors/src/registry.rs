@@ -5,14 +5,31 @@ use dfc_ir::plan::{SinkSpec, SourceSpec};
 
 use crate::{ConnectError, OpenContext, Sink, Source};
 
-pub(crate) fn open_source(spec: &SourceSpec, _cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
-    Err(unknown(&spec.connector))
+type OpenSource = fn(&SourceSpec, &OpenContext) -> Result<Box<dyn Source>, ConnectError>;
+type OpenSink = fn(&SinkSpec, &Schema, &OpenContext) -> Result<Box<dyn Sink>, ConnectError>;
+
+/// What can be read.
+const SOURCES: &[(&str, OpenSource)] = &[
+    ("csv", crate::csv::open_source),
+];
+
+/// What can be written.
+const SINKS: &[(&str, OpenSink)] = &[
+    ("csv", crate::csv::open_sink),
+];
+
+pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
+    find(SOURCES, &spec.connector, "source")?(spec, cx)
 }
 
-pub(crate) fn open_sink(spec: &SinkSpec, _schema: &Schema, _cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
-    Err(unknown(&spec.connector))
+pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+    find(SINKS, &spec.connector, "sink")?(spec, schema, cx)
 }
 
-fn unknown(connector: &str) -> ConnectError {
-    ConnectError { code: "R0201", message: format!("this build has no connector `{connector}`"), help: None }
+fn find<T: Copy>(table: &[(&str, T)], name: &str, role: &str) -> Result<T, ConnectError> {
+    table.iter().find(|(n, _)| *n == name).map(|(_, open)| *open).ok_or_else(|| {
+        let names: Vec<String> = table.iter().map(|(n, _)| format!("`{n}`")).collect();
+        ConnectError::new("R0201", format!("this build has no {role} `{name}`"))
+            .help(format!("it has {}", names.join(", ")))
+    })
 }

@@ -1,0 +1,130 @@
+//! One column of a chunk as texts: where each field's text is, with quotes, blanks and escapes taken off. It may not know types.
+
+use std::borrow::Cow;
+
+use super::dialect::Dialect;
+use super::index::Index;
+
+/// The fields of one column.
+pub(crate) struct Cells<'a> {
+    data: &'a [u8],
+    starts: &'a [u32],
+    ends: &'a [u32],
+    width: usize,
+    column: usize,
+    /// The dialect.
+    pub dialect: &'a Dialect,
+    /// The chunk has a quote somewhere, or blanks have to be taken off: a field's bytes aren't always its text.
+    pub dressed: bool,
+}
+
+/// A field's text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Cell<'a> {
+    /// The row has no such field.
+    Missing,
+    /// Unquoted text.
+    Plain(&'a [u8]),
+    /// Quoted text, quotes and escapes taken off.
+    Quoted(Cow<'a, [u8]>),
+    /// Text follows the closing quote.
+    Damaged(&'a [u8]),
+}
+
+impl<'a> Cells<'a> {
+    /// Column `column` of the file (not of the projection).
+    pub(crate) fn new(data: &'a [u8], index: &'a Index, column: usize, dialect: &'a Dialect, has_quotes: bool) -> Self {
+        Cells {
+            data,
+            starts: &index.starts,
+            ends: &index.ends,
+            width: index.width,
+            column,
+            dialect,
+            dressed: has_quotes || dialect.trim,
+        }
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Start and end of a field in the chunk. A missing field's end is before its start.
+    #[inline]
+    pub(crate) fn bounds(&self, row: usize) -> (usize, usize) {
+        let at = row * self.width + self.column;
+        let start = if self.column == 0 {
+            self.starts[row] as usize
+        } else {
+            self.ends[at - 1] as usize + self.dialect.delimiter.len()
+        };
+        (start, self.ends[at] as usize)
+    }
+
+    /// The field's bytes as they stand; empty for a missing one.
+    #[inline]
+    pub(crate) fn bytes(&self, row: usize) -> &'a [u8] {
+        let (start, end) = self.bounds(row);
+        self.data.get(start..end).unwrap_or_default()
+    }
+
+    /// The field's text.
+    pub(crate) fn cell(&self, row: usize) -> Cell<'a> {
+        let (start, end) = self.bounds(row);
+        let Some(mut bytes) = self.data.get(start..end) else { return Cell::Missing };
+        if self.dialect.trim {
+            bytes = trim(bytes);
+        }
+        match self.dialect.quote {
+            Some(quote) if bytes.first() == Some(&quote) => self.unquote(bytes, quote),
+            _ => Cell::Plain(bytes),
+        }
+    }
+
+    /// The field's text in the first row, if there is one.
+    pub(crate) fn cell_of_first_row(&self) -> Option<Cell<'a>> {
+        (self.len() > 0).then(|| self.cell(0))
+    }
+
+    fn unquote(&self, bytes: &'a [u8], quote: u8) -> Cell<'a> {
+        let [_, inner @ .., last] = bytes else { return Cell::Damaged(bytes) };
+        if *last != quote {
+            return Cell::Damaged(bytes);
+        }
+        let escape = self.dialect.escape;
+        if memchr::memchr2(quote, escape, inner).is_none() {
+            return Cell::Quoted(Cow::Borrowed(inner));
+        }
+        let mut text = Vec::with_capacity(inner.len());
+        let mut at = 0;
+        while let Some(n) = memchr::memchr2(quote, escape, &inner[at..]) {
+            text.extend_from_slice(&inner[at..at + n]);
+            at += n;
+            match inner.get(at + 1) {
+                // An escape stands for what follows, if that needs one; elsewhere it is itself.
+                Some(&next) if inner[at] == escape && (next == quote || next == escape) => {
+                    text.push(next);
+                    at += 2;
+                }
+                Some(_) if inner[at] == escape && escape != quote => {
+                    text.push(escape);
+                    at += 1;
+                }
+                _ => return Cell::Damaged(bytes),
+            }
+        }
+        text.extend_from_slice(&inner[at..]);
+        Cell::Quoted(Cow::Owned(text))
+    }
+}
+
+fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}

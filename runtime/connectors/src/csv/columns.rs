@@ -1,0 +1,312 @@
+//! The fields of one column to an Arrow array: a typed loop a column, without allocation a field; texts are views into the
+//! chunk. What the loop's fast form can't read goes to the one full reading, which also says what is wrong.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, PrimitiveArray, StringViewArray};
+use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
+use dfc_batch::{ColumnBuilder, arrow_type};
+use dfc_ir::types::IntType;
+use dfc_ir::{DataType, Field, Type, Value};
+
+use super::cells::{Cell, Cells};
+use crate::rows::{Fault, Faults, shown};
+use crate::text::pattern::Patterns;
+use crate::text::value::{DAMAGED, bad_encoding, read, unexpected_null};
+use crate::text::{number, time};
+
+/// What the parsing of a column needs to know.
+pub(crate) struct ColumnContext<'a> {
+    /// The chunk's text.
+    pub text: &'a Buffer,
+    /// The whole chunk is UTF-8.
+    pub utf8: bool,
+    /// The text that stands for null.
+    pub nulls: &'a [u8],
+    /// Forms of dates and times.
+    pub patterns: &'a Patterns,
+    /// The field.
+    pub field: &'a Field,
+    /// Its position in the batch.
+    pub position: usize,
+}
+
+/// Parses a column. Rows that don't fit are pushed to `faults`; what stands in the array there has no meaning.
+pub(crate) fn parse(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> ArrayRef {
+    macro_rules! ints {
+        ($arrow:ty) => {
+            fixed::<$arrow>(cells, cx, faults, |b| number::int64(b)?.try_into().ok())
+        };
+    }
+    if cx.patterns.of(&cx.field.ty.ty).is_some() {
+        return by_value(cells, cx, faults);
+    }
+    match &cx.field.ty.ty {
+        Type::String => text(cells, cx, faults, |_| true),
+        Type::Json => text(cells, cx, faults, |t| dfc_eval::parse_value(t, &Type::Json).is_ok()),
+        Type::Int(IntType::I8) => ints!(Int8Type),
+        Type::Int(IntType::I16) => ints!(Int16Type),
+        Type::Int(IntType::I32) => ints!(Int32Type),
+        Type::Int(IntType::I64) => ints!(Int64Type),
+        Type::Int(IntType::U8) => ints!(UInt8Type),
+        Type::Int(IntType::U16) => ints!(UInt16Type),
+        Type::Int(IntType::U32) => ints!(UInt32Type),
+        Type::Int(IntType::U64) => ints!(UInt64Type),
+        Type::Float32 => fixed::<Float32Type>(cells, cx, faults, number::float32),
+        Type::Float64 => fixed::<Float64Type>(cells, cx, faults, number::float64),
+        Type::Decimal(p, s) if *p <= dfc_ir::types::SHORT_PRECISION => {
+            let (scale, limit) = (*s, 10i64.pow(u32::from(*p)));
+            fixed::<Decimal64Type>(cells, cx, faults, |b| number::short_decimal(b, scale, limit))
+        }
+        Type::Decimal(p, s) => {
+            let (scale, limit) = (*s, 10i128.pow(u32::from(*p)));
+            fixed::<Decimal128Type>(cells, cx, faults, |b| number::wide_decimal(b, scale, limit))
+        }
+        Type::Date => fixed::<Date32Type>(cells, cx, faults, time::date),
+        Type::Time => fixed::<Time64MicrosecondType>(cells, cx, faults, time::time),
+        Type::DateTime => fixed::<TimestampMicrosecondType>(cells, cx, faults, time::datetime),
+        Type::Timestamp => fixed::<TimestampMicrosecondType>(cells, cx, faults, time::timestamp),
+        _ => by_value(cells, cx, faults),
+    }
+}
+
+/// A native value out of a [`Value`] of the column's type.
+trait FromValue: Sized {
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! from_value {
+    ($($native:ty),*) => { $(
+        impl FromValue for $native {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Int(n) | Value::Decimal(n) => <$native>::try_from(*n).ok(),
+                    Value::Date(n) => <$native>::try_from(*n).ok(),
+                    Value::Time(n) | Value::DateTime(n) | Value::Timestamp(n) => <$native>::try_from(*n).ok(),
+                    _ => None,
+                }
+            }
+        }
+    )* };
+}
+from_value!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
+
+impl FromValue for f32 {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Float(x) = value { Some(*x as f32) } else { None }
+    }
+}
+
+impl FromValue for f64 {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Float(x) = value { Some(*x) } else { None }
+    }
+}
+
+fn fixed<T: ArrowPrimitiveType>(
+    cells: &Cells,
+    cx: &ColumnContext,
+    faults: &mut Faults,
+    fast: impl Fn(&[u8]) -> Option<T::Native>,
+) -> ArrayRef
+where
+    T::Native: FromValue,
+{
+    let rows = cells.len();
+    let mut values: Vec<T::Native> = Vec::with_capacity(rows);
+    let mut valid = Validity::new(&cx.field.ty, rows);
+    for row in 0..rows {
+        let bytes = cells.bytes(row);
+        let is_null_text = bytes == cx.nulls;
+        if !is_null_text && let Some(value) = fast(bytes) {
+            values.push(value);
+            valid.push(true);
+            continue;
+        }
+        let value = match slow(cells, cx, row) {
+            Ok(Some(value)) => T::Native::from_value(&value),
+            Ok(None) => None,
+            Err(fault) => {
+                faults.push(row, cx.position, Some(cx.field.external_name()), fault);
+                None
+            }
+        };
+        values.push(value.unwrap_or_default());
+        valid.push(value.is_some());
+    }
+    let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), valid.finish());
+    Arc::new(array.with_data_type(arrow_type(&cx.field.ty.ty)))
+}
+
+/// The value of a field by the full reading; `None`: null.
+fn slow(cells: &Cells, cx: &ColumnContext, row: usize) -> Result<Option<Value<'static>>, Fault> {
+    let ty = &cx.field.ty;
+    match cells.cell(row) {
+        Cell::Missing if ty.nullable => Ok(None),
+        Cell::Missing => Err(unexpected_null(&ty.ty)),
+        Cell::Plain(text) if text == cx.nulls => {
+            if ty.nullable {
+                Ok(None)
+            } else {
+                Err(unexpected_null(&ty.ty))
+            }
+        }
+        Cell::Plain(text) => read(text, &ty.ty, Some(cx.patterns)).map(Some),
+        Cell::Quoted(text) => read(&text, &ty.ty, Some(cx.patterns)).map(Some),
+        Cell::Damaged(text) => Err(damaged(text)),
+    }
+}
+
+fn damaged(text: &[u8]) -> Fault {
+    Fault {
+        code: DAMAGED,
+        rule: "text follows the closing quote of the field; a quote inside a quoted field must be doubled (or follow the `escape` character)"
+            .into(),
+        value: Some(shown(text)),
+    }
+}
+
+/// Null bits of a column, none where the type has no null.
+enum Validity {
+    Never,
+    Some(NullBufferBuilder),
+}
+
+impl Validity {
+    fn new(ty: &DataType, rows: usize) -> Self {
+        if ty.nullable { Validity::Some(NullBufferBuilder::new(rows)) } else { Validity::Never }
+    }
+
+    #[inline]
+    fn push(&mut self, valid: bool) {
+        if let Validity::Some(bits) = self {
+            bits.append(valid);
+        }
+    }
+
+    fn finish(self) -> Option<NullBuffer> {
+        match self {
+            Validity::Never => None,
+            Validity::Some(mut bits) => bits.finish(),
+        }
+    }
+}
+
+/// Texts: views into the chunk, or into a buffer beside it where escapes had to be taken out.
+fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn(&str) -> bool) -> ArrayRef {
+    let rows = cells.len();
+    let ty = &cx.field.ty;
+    let is_json = ty.ty == Type::Json;
+    let data = cx.text.as_slice();
+    let mut views: Vec<u128> = Vec::with_capacity(rows);
+    let mut valid = Validity::new(ty, rows);
+    let mut beside: Vec<u8> = Vec::new();
+    let (mut in_chunk, simple) = (false, !cells.dressed && cx.utf8 && !is_json);
+    for row in 0..rows {
+        let (start, end) = cells.bounds(row);
+        if simple && start <= end {
+            let bytes = &data[start..end];
+            if ty.nullable && bytes == cx.nulls {
+                views.push(0);
+                valid.push(false);
+            } else {
+                in_chunk |= bytes.len() > 12;
+                views.push(view_into(data, start, end, 0));
+                valid.push(true);
+            }
+            continue;
+        }
+        let found = match cells.cell(row) {
+            Cell::Missing if ty.nullable => Ok(None),
+            Cell::Missing => Err(unexpected_null(&ty.ty)),
+            Cell::Plain(text) if text == cx.nulls && ty.nullable => Ok(None),
+            Cell::Plain(text) if text == cx.nulls && is_json => Err(unexpected_null(&ty.ty)),
+            Cell::Plain(text) => Ok(Some(std::borrow::Cow::Borrowed(text))),
+            Cell::Quoted(text) => Ok(Some(text)),
+            Cell::Damaged(text) => Err(damaged(text)),
+        };
+        let found = found.and_then(|text| match text {
+            Some(text) => match std::str::from_utf8(&text) {
+                Err(_) => Err(bad_encoding(&text)),
+                Ok(t) if !accepts(t) => Err(read(&text, &ty.ty, None).err().unwrap_or_else(|| bad_encoding(&text))),
+                Ok(_) => Ok(Some(text)),
+            },
+            None => Ok(None),
+        });
+        let view = match found {
+            Ok(None) => None,
+            Ok(Some(std::borrow::Cow::Borrowed(text))) => {
+                // Borrowed from the chunk: its place there is the distance of the addresses.
+                let start = text.as_ptr() as usize - data.as_ptr() as usize;
+                in_chunk |= text.len() > 12;
+                Some(view_into(data, start, start + text.len(), 0))
+            }
+            Ok(Some(std::borrow::Cow::Owned(text))) => {
+                let start = beside.len();
+                beside.extend_from_slice(&text);
+                Some(view_into(&beside, start, start + text.len(), 1))
+            }
+            Err(fault) => {
+                faults.push(row, cx.position, Some(cx.field.external_name()), fault);
+                None
+            }
+        };
+        views.push(view.unwrap_or(0));
+        valid.push(view.is_some());
+    }
+    // A column of short texts doesn't keep the chunk.
+    let chunk = if in_chunk { cx.text.clone() } else { Buffer::from_vec(Vec::<u8>::new()) };
+    let buffers: Arc<[Buffer]> = match (in_chunk, beside.is_empty()) {
+        (false, true) => Arc::new([]),
+        (_, true) => Arc::new([chunk]),
+        (_, false) => Arc::new([chunk, Buffer::from_vec(beside)]),
+    };
+    // SAFETY: every view was made by `view_into` from bounds within the buffer that it names. Its text is UTF-8: it was checked
+    // alone, or the whole chunk was checked and the text's bounds are those of the chunk, of delimiters (whole UTF-8 texts) and
+    // of single ASCII bytes, so it starts and ends between characters.
+    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, valid.finish()) })
+}
+
+/// The view of a text: up to 12 bytes in the view itself, longer ones by prefix, buffer and offset.
+#[inline]
+fn view_into(data: &[u8], start: usize, end: usize, buffer: u32) -> u128 {
+    let len = end - start;
+    if len <= 12 {
+        let inline = match data.get(start..start + 16) {
+            Some(window) => {
+                // 16 bytes at once, then only those of the text.
+                let bytes = u128::from_le_bytes(window.try_into().unwrap_or_default());
+                bytes & ((1u128 << (8 * len)) - 1)
+            }
+            None => {
+                let mut bytes = [0; 16];
+                bytes[..len].copy_from_slice(&data[start..end]);
+                u128::from_le_bytes(bytes)
+            }
+        };
+        return (inline << 32) | len as u128;
+    }
+    let prefix = u32::from_le_bytes([data[start], data[start + 1], data[start + 2], data[start + 3]]);
+    len as u128 | u128::from(prefix) << 32 | u128::from(buffer) << 64 | (start as u128) << 96
+}
+
+/// Any type, value by value.
+fn by_value(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> ArrayRef {
+    // Rejected rows may leave a hole in a column that is never null: it is built as if it could be, and the hole goes with the row.
+    let mut builder = ColumnBuilder::new(&cx.field.ty.with_nullable(true), cells.len());
+    for row in 0..cells.len() {
+        match slow(cells, cx, row) {
+            Ok(Some(value)) => builder.push(&value),
+            Ok(None) => builder.push_null(),
+            Err(fault) => {
+                faults.push(row, cx.position, Some(cx.field.external_name()), fault);
+                builder.push_null();
+            }
+        }
+    }
+    builder.finish()
+}

@@ -1,0 +1,254 @@
+//! The CSV sink: columns straight to bytes. A field is quoted only where it must be: it holds the delimiter, a quote or a line
+//! break, or it would be read as null.
+
+use std::sync::Arc;
+
+use arrow_array::Array;
+use dfc_batch::{Batch, RowError};
+use dfc_ir::plan::SinkSpec;
+use dfc_ir::{Schema, Type};
+
+use super::dialect::Dialect;
+use crate::files::{COMPRESSIONS, ENCODINGS, Encoding, MODES, Output, OutputOptions, encode};
+use crate::options::OptionReader;
+use crate::rows::shown;
+use crate::text::format::{WriteText, writer};
+use crate::text::pattern::Patterns;
+use crate::text::sink::TextSink;
+use crate::{ConnectError, Encoded, Encoder, OpenContext, Sink};
+
+/// Code of a value that can't be written.
+const UNWRITABLE: &str = "R0310";
+
+/// How rows are written.
+pub(crate) struct CsvStyle {
+    dialect: Dialect,
+    nulls: Vec<u8>,
+    quote_all: bool,
+    line_end: &'static [u8],
+    encoding: Encoding,
+    patterns: Patterns,
+    header: bool,
+    /// A number or a date may hold the delimiter or be the null text.
+    guard_all: bool,
+}
+
+/// Opens a CSV sink.
+pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, _cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+    let options = OptionReader::new("csv", &spec.options);
+    let style = CsvStyle::read(&options)?;
+    let output = OutputOptions {
+        path: options.required("path")?.to_string(),
+        mode: options.choice("mode", &MODES)?,
+        compression: options.choice("compression", &COMPRESSIONS)?,
+    };
+    style.open(&output, schema)
+}
+
+impl CsvStyle {
+    /// From a sink's arguments.
+    ///
+    /// # Errors
+    /// Arguments that contradict each other.
+    pub(crate) fn read(options: &OptionReader) -> Result<Self, ConnectError> {
+        let dialect = Dialect::read(options)?;
+        let nulls = options.text("nulls")?.unwrap_or("").as_bytes().to_vec();
+        let breaks = |b: &u8| matches!(b, b'\n' | b'\r') || Some(*b) == dialect.quote;
+        if nulls.iter().any(breaks) || memchr::memmem::find(&nulls, &dialect.delimiter).is_some() {
+            return Err(ConnectError::new("R0202", "`nulls` can't hold the delimiter, a quote or a line break")
+                .help("a null is written as `nulls` without quotes, so that it differs from every text"));
+        }
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"+-.: ".contains(b);
+        let guard_all = !nulls.is_empty() || dialect.delimiter.iter().any(plain);
+        Ok(CsvStyle {
+            nulls,
+            quote_all: options.flag("quote_all", false)?,
+            line_end: options.choice("line_ending", &[("lf", &b"\n"[..]), ("crlf", &b"\r\n"[..])])?,
+            encoding: options.choice("encoding", &ENCODINGS)?,
+            patterns: Patterns::read(options)?,
+            header: options.flag("header", true)?,
+            dialect,
+            guard_all,
+        })
+    }
+
+    /// Opens the output and writes the header, unless rows are there already.
+    ///
+    /// # Errors
+    /// When the output can't be opened, or the header not be written in the encoding.
+    pub(crate) fn open(self, output: &OutputOptions, schema: &Schema) -> Result<Box<dyn Sink>, ConnectError> {
+        let mut output = Output::open(output)?;
+        if self.header && !output.continues() {
+            let mut line = Vec::new();
+            for (i, field) in schema.fields.iter().enumerate() {
+                if i > 0 {
+                    line.extend_from_slice(&self.dialect.delimiter);
+                }
+                self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
+                    ConnectError::new("R0202", format!("the column name `{}` {why}", field.external_name()))
+                })?;
+            }
+            line.extend_from_slice(self.line_end);
+            let line = self.encoded(line).map_err(|why| ConnectError::new("R0202", format!("the header {why}")))?;
+            output.put(&line)?;
+        }
+        let (style, types) = (Arc::new(self), Arc::new(schema.clone()));
+        let make = move || Box::new(CsvEncoder { style: style.clone(), schema: types.clone() }) as Box<dyn Encoder>;
+        Ok(Box::new(TextSink::new(output, Box::new(make))))
+    }
+
+    /// Appends a text, quoted where it must be.
+    fn push_text(&self, out: &mut Vec<u8>, text: &[u8]) -> Result<(), &'static str> {
+        let Some(quote) = self.dialect.quote else {
+            if self.must_quote(text) {
+                return Err("holds the delimiter or a line break, or is the null text, and `quote` is empty");
+            }
+            out.extend_from_slice(text);
+            return Ok(());
+        };
+        if !self.quote_all && !self.must_quote(text) {
+            out.extend_from_slice(text);
+            return Ok(());
+        }
+        out.push(quote);
+        let mut rest = text;
+        while let Some(at) = memchr::memchr2(quote, self.dialect.escape, rest) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(&[self.dialect.escape, rest[at]]);
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
+        out.push(quote);
+        Ok(())
+    }
+
+    fn must_quote(&self, text: &[u8]) -> bool {
+        if text == self.nulls {
+            return true;
+        }
+        let delimiter = &self.dialect.delimiter;
+        let quote = self.dialect.quote.unwrap_or(b'\n');
+        match delimiter.as_slice() {
+            // Most texts are short: one look at each byte beats the set-up of a search.
+            &[delimiter] if text.len() < 64 => {
+                text.iter().any(|&b| (b == delimiter) | (b == quote) | (b == b'\n') | (b == b'\r'))
+            }
+            _ => memchr::memchr3(quote, b'\n', b'\r', text).is_some() || memchr::memmem::find(text, delimiter).is_some(),
+        }
+    }
+
+    fn encoded(&self, utf8: Vec<u8>) -> Result<Vec<u8>, String> {
+        if self.encoding == Encoding::Utf8 {
+            return Ok(utf8);
+        }
+        encode(&String::from_utf8_lossy(&utf8), self.encoding)
+            .map_err(|c| format!("has the character `{c}`, which the file's encoding doesn't have"))
+    }
+}
+
+/// Turns batches into lines.
+pub(crate) struct CsvEncoder {
+    style: Arc<CsvStyle>,
+    schema: Arc<Schema>,
+}
+
+enum Kind<'a> {
+    /// Never needs quotes unless all fields are guarded.
+    Plain,
+    /// Text.
+    Text,
+    /// A date or time in the user's form.
+    Pattern(&'a crate::text::pattern::Pattern),
+}
+
+struct Column<'a> {
+    name: &'a str,
+    ty: &'a Type,
+    array: &'a arrow_array::ArrayRef,
+    nulls: Option<&'a arrow_buffer::NullBuffer>,
+    kind: Kind<'a>,
+    write: WriteText<'a>,
+}
+
+impl Encoder for CsvEncoder {
+    fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
+        let style = &*self.style;
+        let columns: Vec<Column> = self.schema.fields.iter().zip(&batch.columns).map(|(field, array)| {
+            let ty = &field.ty.ty;
+            let kind = match style.patterns.of(ty) {
+                Some(pattern) => Kind::Pattern(pattern),
+                None if style.guard_all || style.quote_all => Kind::Text,
+                None if matches!(ty, Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 | Type::Bool) => Kind::Plain,
+                None if ty.is_temporal() => Kind::Plain,
+                None => Kind::Text,
+            };
+            Column { name: field.external_name(), ty, array, nulls: array.nulls(), kind, write: writer(array, ty) }
+        }).collect();
+        let mut out = Vec::with_capacity(batch.rows * (columns.len() * 8 + 2));
+        let (mut scratch, mut written) = (Vec::new(), 0);
+        for row in 0..batch.rows {
+            let start = out.len();
+            match write_row(style, &columns, row, &mut out, &mut scratch) {
+                Ok(()) => written += 1,
+                Err((column, why)) => {
+                    out.truncate(start);
+                    scratch.clear();
+                    if let Some(column) = column
+                        && column.array.is_valid(row)
+                    {
+                        (column.write)(row, &mut scratch);
+                    }
+                    errors.push(RowError {
+                        place: batch.origin.as_ref().map(|o| o.place(row)),
+                        raw: batch.origin.as_ref().and_then(|o| o.raw(row)),
+                        field: column.map(|c| c.name.to_string()),
+                        value: column.map(|_| shown(&scratch)),
+                        ..RowError::new(UNWRITABLE, why)
+                    });
+                }
+            }
+        }
+        Ok((Encoded::Bytes(out), written))
+    }
+}
+
+/// Appends a row; on failure the column and the rule.
+fn write_row<'c, 'a>(
+    style: &CsvStyle,
+    columns: &'c [Column<'a>],
+    row: usize,
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+) -> Result<(), (Option<&'c Column<'a>>, String)> {
+    let start = out.len();
+    for (i, column) in columns.iter().enumerate() {
+        if i > 0 {
+            out.extend_from_slice(&style.dialect.delimiter);
+        }
+        if column.nulls.is_some_and(|n| n.is_null(row)) {
+            out.extend_from_slice(&style.nulls);
+            continue;
+        }
+        match &column.kind {
+            Kind::Plain => (column.write)(row, out),
+            Kind::Text => {
+                scratch.clear();
+                (column.write)(row, scratch);
+                style.push_text(out, scratch).map_err(|why| (Some(column), format!("the value {why}")))?;
+            }
+            Kind::Pattern(pattern) => {
+                let mut text = String::new();
+                pattern
+                    .write(&dfc_batch::value_at(column.array, column.ty, row), &mut text)
+                    .map_err(|why| (Some(column), why))?;
+                style.push_text(out, text.as_bytes()).map_err(|why| (Some(column), format!("the value {why}")))?;
+            }
+        }
+    }
+    out.extend_from_slice(style.line_end);
+    if style.encoding != Encoding::Utf8 {
+        let encoded = style.encoded(out.split_off(start)).map_err(|why| (None, format!("the row {why}")))?;
+        out.extend_from_slice(&encoded);
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Paths and globs to files, with errors that help: the nearest existing name, what a folder holds.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::ConnectError;
+
+/// A file to read.
+#[derive(Debug, Clone)]
+pub(crate) struct InputFile {
+    /// Where it is; `None` for standard input.
+    pub path: Option<PathBuf>,
+    /// As the user would name it.
+    pub name: Arc<str>,
+    /// Its size as stored, in bytes, where that is known.
+    pub size: Option<u64>,
+}
+
+/// The files that a `path` stands for: itself, `-` for standard input, or the matches of a glob, sorted by name.
+///
+/// # Errors
+/// A file that isn't there or is a folder, a glob that matches nothing.
+pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
+    if path == "-" {
+        return Ok(vec![InputFile { path: None, name: "standard input".into(), size: None }]);
+    }
+    // A file whose name happens to have a glob's characters is itself.
+    if Path::new(path).exists() || !path.contains(['*', '?', '[']) {
+        return Ok(vec![input_file(Path::new(path))?]);
+    }
+    let matches = glob::glob(path).map_err(|e| {
+        ConnectError::new("R0203", format!("`{path}` is no pattern for files: {}", e.msg))
+            .help("`*` stands for any text, `**` for any folders, `?` for one character, `[ab]` for one of some")
+    })?;
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in matches {
+        let entry = entry.map_err(|e| io_error("read", &e.path().display().to_string(), e.error()))?;
+        if entry.is_file() {
+            found.push(entry);
+        }
+    }
+    if found.is_empty() {
+        let error = ConnectError::new("R0203", format!("no file matches `{path}`"));
+        return Err(match folder_of_glob(path) {
+            folder if !folder.exists() => error.help(format!("the folder `{}` doesn't exist", folder.display())),
+            folder => error.help(folder_content(&folder)),
+        });
+    }
+    found.sort();
+    found.iter().map(|path| input_file(path)).collect()
+}
+
+fn input_file(path: &Path) -> Result<InputFile, ConnectError> {
+    let name = path.display().to_string();
+    let meta = std::fs::metadata(path).map_err(|e| io_error("read", &name, &e))?;
+    if meta.is_dir() {
+        return Err(ConnectError::new("R0204", format!("can't read `{name}`: it is a folder"))
+            .help(format!("for all files in it write `{}`", path.join("*").display())));
+    }
+    // Pipes and devices say nothing about their size.
+    let size = meta.is_file().then_some(meta.len());
+    Ok(InputFile { path: Some(path.to_path_buf()), name: name.into(), size })
+}
+
+/// A failed file operation, with what to do: `verb` is `read`, `write` ….
+pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectError {
+    let (code, why) = match error.kind() {
+        io::ErrorKind::NotFound => ("R0203", "there is no such file".to_string()),
+        io::ErrorKind::PermissionDenied => ("R0204", "permission denied".to_string()),
+        io::ErrorKind::IsADirectory => ("R0204", "it is a folder".to_string()),
+        io::ErrorKind::StorageFull => ("R0206", "no space is left on the disk".to_string()),
+        _ => ("R0205", error.to_string()),
+    };
+    let result = ConnectError::new(code, format!("can't {verb} `{name}`: {why}"));
+    match error.kind() {
+        io::ErrorKind::NotFound => match nearest(Path::new(name)) {
+            Some(help) => result.help(help),
+            None => result,
+        },
+        io::ErrorKind::PermissionDenied => result.help("give this user the right to it, or name another file"),
+        _ => result,
+    }
+}
+
+/// What the user probably meant by a path that isn't there.
+fn nearest(path: &Path) -> Option<String> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Some(format!("the folder `{}` doesn't exist", folder.display()));
+    }
+    let wanted = path.file_name()?.to_string_lossy().to_lowercase();
+    let best = names_in(folder)
+        .into_iter()
+        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    match best {
+        Some((d, name)) if d <= 2.max(wanted.chars().count() / 3) => {
+            Some(format!("did you mean `{}`?", path.with_file_name(name).display()))
+        }
+        _ => Some(folder_content(folder)),
+    }
+}
+
+fn folder_of_glob(pattern: &str) -> PathBuf {
+    let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
+    match fixed.rfind('/') {
+        Some(0) => PathBuf::from("/"),
+        Some(end) => PathBuf::from(&fixed[..end]),
+        None => PathBuf::from("."),
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    // A folder may hold millions of files: a look at the first thousand is enough for a hint.
+    let mut names: Vec<String> =
+        entries.flatten().take(1000).map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn folder_content(folder: &Path) -> String {
+    let names = names_in(folder);
+    let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
+    match names.len() {
+        0 => format!("the folder `{}` is empty", folder.display()),
+        n if n > 5 => format!("`{}` holds {} and others", folder.display(), shown.join(", ")),
+        _ => format!("`{}` holds {}", folder.display(), shown.join(", ")),
+    }
+}
+
+/// Edit distance (Levenshtein) in characters.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,84 @@
+//! Rejected rows of a batch under construction, and leaving them out. It may not know the format.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt32Array};
+use dfc_batch::{Batch, Locate, Origin, RowError};
+
+/// Longest value that a message shows, in characters.
+const VALUE_LIMIT: usize = 200;
+
+/// A value as a message shows it: text, shortened.
+pub(crate) fn shown(value: &[u8]) -> String {
+    // Four bytes hold any character.
+    let text = String::from_utf8_lossy(&value[..value.len().min(4 * VALUE_LIMIT + 4)]);
+    let mut short: String = text.chars().take(VALUE_LIMIT).collect();
+    if short.len() < value.len() && text.chars().count() > VALUE_LIMIT {
+        short.push('…');
+    }
+    short
+}
+
+/// What is wrong with one field of a row.
+pub(crate) struct Fault {
+    /// `R03xx`.
+    pub code: &'static str,
+    /// The rule.
+    pub rule: String,
+    /// The value, where there is one.
+    pub value: Option<String>,
+}
+
+/// The faults of a batch: at most one a row, that of its first field.
+#[derive(Default)]
+pub(crate) struct Faults {
+    list: Vec<(u32, u32, Option<String>, Fault)>,
+}
+
+impl Faults {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds a fault of a row's column, with the field's outside name.
+    pub(crate) fn push(&mut self, row: usize, column: usize, field: Option<&str>, fault: Fault) {
+        self.list.push((row as u32, column as u32, field.map(str::to_string), fault));
+    }
+
+    /// Turns the faults into row errors and gives the batch of the sound rows.
+    pub(crate) fn leave_out(
+        mut self,
+        columns: Vec<ArrayRef>,
+        rows: usize,
+        seq: u64,
+        locate: Arc<dyn Locate>,
+        errors: &mut Vec<RowError>,
+    ) -> Batch {
+        self.list.sort_by_key(|(row, column, ..)| (*row, *column));
+        self.list.dedup_by_key(|(row, ..)| *row);
+        let mut bad = self.list.iter().map(|(row, ..)| *row).peekable();
+        let mut kept: Vec<u32> = Vec::with_capacity(rows - self.list.len());
+        for row in 0..rows as u32 {
+            if bad.next_if_eq(&row).is_none() {
+                kept.push(row);
+            }
+        }
+        for (row, _, field, fault) in self.list {
+            errors.push(RowError {
+                place: Some(locate.place(row as usize)),
+                field,
+                value: fault.value,
+                raw: locate.raw(row as usize),
+                ..RowError::new(fault.code, fault.rule)
+            });
+        }
+        let indices = UInt32Array::from(kept.clone());
+        let columns = columns
+            .iter()
+            .map(|c| arrow_select::take::take(c, &indices, None).expect("the rows kept are rows of the column"))
+            .collect();
+        let rows = kept.len();
+        Batch { columns, rows, seq, origin: Some(Origin { locate, rows: Some(kept.into()) }) }
+    }
+}
