@@ -80,7 +80,7 @@ helpers! {
     TEXT_STARTS = text::starts_with, fn(text, word, text, word) -> word;
     TEXT_ENDS = text::ends_with, fn(text, word, text, word) -> word;
     TEXT_CONTAINS = text::contains, fn(text, word, text, word) -> word;
-    TEXT_CONCAT = text::concat, fn(context, out, word);
+    TEXT_CONCAT = text::concat, fn(context, out, word) -> word;
     IN_TEXTS = text::in_texts, fn(context, word, text, word) -> word;
     INT_TEXT = text::int_text, fn(context, out, int, word);
     DECIMAL_TEXT = text::decimal_text, fn(context, out, word, word, word);

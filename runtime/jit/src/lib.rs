@@ -12,6 +12,10 @@ mod islands;
 mod kind;
 mod lower;
 mod machine;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;

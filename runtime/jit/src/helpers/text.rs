@@ -69,14 +69,20 @@ pub(super) unsafe extern "C" fn contains(a: *const u8, a_len: u64, b: *const u8,
     unsafe { u64::from(text(a, a_len).contains(text(b, b_len))) }
 }
 
-/// Joins `count` texts at `pieces`; the result replaces the first.
+/// Longest result of a function of the standard library, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// Joins `count` texts at `pieces`; the result replaces the first. 0 if it would be too long.
 ///
 /// # Safety
 /// `count` readable texts at `pieces`, at least one.
-pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextRef, count: u64) {
+pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextRef, count: u64) -> u64 {
     // SAFETY: promised by the caller; the context is that of the running call.
     let (context, texts) = unsafe { (&mut *context, std::slice::from_raw_parts(pieces, count as usize)) };
     let total: u64 = texts.iter().map(|piece| piece.len).sum();
+    if total > LONGEST {
+        return 0;
+    }
     let start = context.allocate(total as usize);
     let mut at = start;
     for piece in texts {
@@ -88,6 +94,7 @@ pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextR
     }
     // SAFETY: there is a first.
     unsafe { *pieces = TextRef { ptr: start, len: total } };
+    1
 }
 
 /// Whether a text is among list number `list`.

@@ -59,13 +59,13 @@ impl Lowerer<'_> {
                 let part = self.int(*part);
                 Val::plain(self.call(&helpers::DATE_PART, &[date.value, part])?)
             }
-            [_, _, ..] if name == "concat" && texts => self.concat(vals),
+            [_, _, ..] if name == "concat" && texts => self.concat(vals, valid),
             _ => return None,
         };
         Some(val.with_valid(valid))
     }
 
-    fn concat(&mut self, pieces: &[Val]) -> Val {
+    fn concat(&mut self, pieces: &[Val], valid: Option<ir::Value>) -> Val {
         let table = self.stack(16 * pieces.len());
         for (k, piece) in pieces.iter().enumerate() {
             let len = self.len(*piece);
@@ -74,7 +74,9 @@ impl Lowerer<'_> {
         }
         let count = self.int(pieces.len() as i64);
         self.uses_arena = true;
-        self.call(&helpers::TEXT_CONCAT, &[self.context, table, count]);
+        let ok = self.call_flag(&helpers::TEXT_CONCAT, &[self.context, table, count]);
+        let bad = self.not(ok);
+        self.fail_if(bad, valid);
         self.text_at(table)
     }
 

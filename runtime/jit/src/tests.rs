@@ -1,0 +1,3 @@
+//! The tiers agree: random programs on random batches, and named cases.
+
+mod agreement;
