@@ -551,3 +551,6 @@ impl DateFormat {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,8 @@ fn members(class: &str) -> Vec<Type> {
     let decimals = vec![Type::Decimal(38, 0), Type::Decimal(38, 38), Type::Decimal(15, 2), Type::Decimal(1, 0)];
     let number = [integers.clone(), floats.clone(), decimals.clone()].concat();
     let temporal = vec![Type::Date, Type::Time, Type::DateTime, Type::Timestamp];
-    let ordered = [number.clone(), temporal.clone(), vec![Type::Bool, Type::String, Type::Bytes, Type::Duration]].concat();
+    let ordered =
+        [number.clone(), temporal.clone(), vec![Type::Bool, Type::String, Type::Bytes, Type::Duration]].concat();
     match class {
         "integer" => integers,
         "float" => floats,
@@ -137,7 +138,11 @@ fn values(ty: &Type) -> BoxedStrategy<Value<'static>> {
             let small = low.max(-70)..=high.min(70);
             prop_oneof![Just(low), Just(high), low..=high, small].prop_map(Value::Int).boxed()
         }
-        Type::Float32 => finite().prop_map(|x| x as f32).prop_filter("finite", |x| x.is_finite()).prop_map(|x| Value::Float(x.into())).boxed(),
+        Type::Float32 => finite()
+            .prop_map(|x| x as f32)
+            .prop_filter("finite", |x| x.is_finite())
+            .prop_map(|x| Value::Float(x.into()))
+            .boxed(),
         Type::Float64 => finite().prop_map(Value::Float).boxed(),
         Type::Decimal(precision, _) => {
             let limit = 10i128.pow(u32::from(*precision)) - 1;
@@ -151,9 +156,11 @@ fn values(ty: &Type) -> BoxedStrategy<Value<'static>> {
         Type::DateTime => micros().prop_map(Value::DateTime).boxed(),
         Type::Timestamp => micros().prop_map(Value::Timestamp).boxed(),
         Type::Duration => any::<i64>().prop_map(Value::Duration).boxed(),
-        Type::Json => prop_oneof![Just("null"), Just("{\"a\": [1, {\"\": \"\\ud800\"}]}"), Just("[1.50, \"x\"]"), Just("7")]
-            .prop_map(Value::str)
-            .boxed(),
+        Type::Json => {
+            prop_oneof![Just("null"), Just("{\"a\": [1, {\"\": \"\\ud800\"}]}"), Just("[1.50, \"x\"]"), Just("7")]
+                .prop_map(Value::str)
+                .boxed()
+        }
         Type::List(item) => proptest::collection::vec(typed(item), 0..4).prop_map(Value::List).boxed(),
         Type::Record(fields) => {
             fields.iter().map(|field| typed(&field.ty)).collect::<Vec<_>>().prop_map(Value::Record).boxed()
@@ -174,9 +181,45 @@ fn finite() -> BoxedStrategy<f64> {
 /// Texts of all sorts, many of them with a meaning for some function.
 fn texts() -> BoxedStrategy<String> {
     let meaningful = proptest::sample::select(vec![
-        "", " ", "%", "a%_\\", "\\", "(", "(a)(?<n>b)?", "$1", "${n}x", "$", "\\1", "{}", "{{}}", "}", "UTC", "Asia/Shanghai",
-        "America/New_York", "year", "month", "week", "day", "hour", "microsecond", "second", "%Y-%m-%d", "%d.%m.%y %I:%M:%S%.f %p",
-        "%j%z%A%b", "2026-01-31", "31.01.26 10:30:00.5 PM", "031+08:00SaturdayJan", "aGk=", "dns", "a@b.c", "é", "ß", "😀", "\0", "[1]", "{\"a\": 1}",
+        "",
+        " ",
+        "%",
+        "a%_\\",
+        "\\",
+        "(",
+        "(a)(?<n>b)?",
+        "$1",
+        "${n}x",
+        "$",
+        "\\1",
+        "{}",
+        "{{}}",
+        "}",
+        "UTC",
+        "Asia/Shanghai",
+        "America/New_York",
+        "year",
+        "month",
+        "week",
+        "day",
+        "hour",
+        "microsecond",
+        "second",
+        "%Y-%m-%d",
+        "%d.%m.%y %I:%M:%S%.f %p",
+        "%j%z%A%b",
+        "2026-01-31",
+        "31.01.26 10:30:00.5 PM",
+        "031+08:00SaturdayJan",
+        "aGk=",
+        "dns",
+        "a@b.c",
+        "é",
+        "ß",
+        "😀",
+        "\0",
+        "[1]",
+        "{\"a\": 1}",
     ]);
     prop_oneof![meaningful.prop_map(str::to_owned), ".{0,12}", "[a-c%_\\\\(){}$.*+?|]{0,8}"].boxed()
 }
@@ -229,35 +272,39 @@ fn belongs(value: &Value<'_>, ty: &DataType) -> bool {
 type Call = (String, Vec<Value<'static>>, Vec<DataType>, DataType);
 
 fn calls(native: &Native) -> BoxedStrategy<Call> {
-    let classes: Vec<_> = native.generics.iter().map(|(name, class)| (name.text.clone(), members(&class.text))).collect();
+    let classes: Vec<_> =
+        native.generics.iter().map(|(name, class)| (name.text.clone(), members(&class.text))).collect();
     let variables: Vec<_> = classes
         .into_iter()
         .map(|(name, types)| proptest::sample::select(types).prop_map(move |ty| (name.clone(), ty)))
         .collect();
     let (native, extra) = (native.clone(), 0usize..4);
-    (variables, extra, 0u8..=40).prop_flat_map(move |(variables, extra, scale)| {
-        let mut types = Vec::new();
-        for param in &native.params {
-            let times = if param.variadic { extra } else { 1 };
-            types.extend(std::iter::repeat_n(resolve(type_of(&param.kind), &variables), times));
-        }
-        let result = match &native.output {
-            NativeOutput::Type(ty) => resolve(ty, &variables),
-            NativeOutput::Rule(rule) => rule_result(&rule.text, &types, scale),
-            other => panic!("{other:?}"),
-        };
-        let name = native.name.text.clone();
-        let args: Vec<_> = types.iter().map(typed).collect();
-        args.prop_map(move |args| (name.clone(), args, types.clone(), result.clone())).boxed()
-    })
-    .boxed()
+    (variables, extra, 0u8..=40)
+        .prop_flat_map(move |(variables, extra, scale)| {
+            let mut types = Vec::new();
+            for param in &native.params {
+                let times = if param.variadic { extra } else { 1 };
+                types.extend(std::iter::repeat_n(resolve(type_of(&param.kind), &variables), times));
+            }
+            let result = match &native.output {
+                NativeOutput::Type(ty) => resolve(ty, &variables),
+                NativeOutput::Rule(rule) => rule_result(&rule.text, &types, scale),
+                other => panic!("{other:?}"),
+            };
+            let name = native.name.text.clone();
+            let args: Vec<_> = types.iter().map(typed).collect();
+            args.prop_map(move |args| (name.clone(), args, types.clone(), result.clone())).boxed()
+        })
+        .boxed()
 }
 
 /// A type that the rule could give; `scale` is one of several that a decimal could have.
 fn rule_result(rule: &str, args: &[DataType], scale: u8) -> DataType {
     let first = args[0].clone();
     match (rule, &first.ty) {
-        ("round", Type::Decimal(precision, s)) if scale < *s => DataType::of(Type::Decimal(precision - s + scale + 1, scale)),
+        ("round", Type::Decimal(precision, s)) if scale < *s => {
+            DataType::of(Type::Decimal(precision - s + scale + 1, scale))
+        }
         ("round" | "coalesce", _) => first,
         (other, _) => panic!("no function has the rule `{other}`"),
     }
@@ -284,7 +331,9 @@ fn check(call: &Call) -> Result<(), TestCaseError> {
 fn any_arguments_give_a_value_of_the_type_or_an_error() {
     for native in functions() {
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(300));
-        runner.run(&calls(&native), |call| check(&call)).unwrap_or_else(|fault| panic!("{}: {fault}", native.name.text));
+        runner
+            .run(&calls(&native), |call| check(&call))
+            .unwrap_or_else(|fault| panic!("{}: {fault}", native.name.text));
     }
 }
 
@@ -309,7 +358,14 @@ fn operators_take_any_texts() {
 /// A body that is called wrongly refuses; it does not panic.
 #[test]
 fn wrong_arguments_are_refused() {
-    let odd = [Value::Null, Value::Bool(true), Value::Int(i128::MIN), Value::Decimal(i128::MAX), Value::Date(i32::MIN), Value::DateTime(i64::MIN)];
+    let odd = [
+        Value::Null,
+        Value::Bool(true),
+        Value::Int(i128::MIN),
+        Value::Decimal(i128::MAX),
+        Value::Date(i32::MIN),
+        Value::DateTime(i64::MIN),
+    ];
     for native in TABLE {
         for count in 0..4 {
             for value in &odd {
