@@ -20,6 +20,8 @@ pub enum RunError {
         /// Where the rejected rows are, if they were kept.
         rejects: Option<PathBuf>,
     },
+    /// An aggregate has no value (its sum overflows, say) once the tasks' shares are put together.
+    Group(Box<RowError>),
     /// A connector failed.
     Connect {
         /// The operator's name.
@@ -61,10 +63,11 @@ impl RunError {
     pub fn code(&self) -> &'static str {
         match self {
             RunError::RowLimit { first, .. } => first.code,
+            RunError::Group(error) => error.code,
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.code,
-            RunError::Rejects { .. } => "R0301",
-            RunError::Cancelled => "R0302",
-            RunError::Plan(_) | RunError::Internal { .. } => "R0399",
+            RunError::Rejects { .. } => "R0401",
+            RunError::Cancelled => "R0402",
+            RunError::Plan(_) | RunError::Internal { .. } => "R0499",
         }
     }
 
@@ -77,6 +80,7 @@ impl RunError {
             RunError::RowLimit { rejects: None, .. } => Some(
                 "correct the row, or let the job go on past such rows with `errors { limit: 100, to: \"./rejected\" }`".to_owned(),
             ),
+            RunError::Group(_) => Some("filter the rows that lead there, or give the aggregate a wider type with `as`".to_owned()),
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.help.clone(),
             RunError::Rejects { .. } => Some("`to` of `errors` must name a folder that can be written".to_owned()),
             RunError::Cancelled => None,
@@ -126,6 +130,7 @@ impl fmt::Display for RunError {
                 }
                 Ok(())
             }
+            RunError::Group(error) => write!(f, "`{}`: {}", error.node, describe(error)),
             RunError::Connect { node, error } => write!(f, "`{node}`: {}", error.message),
             RunError::Finish { node, error, visible } => {
                 write!(f, "`{node}`: {}; already written: {}", error.message, visible.join(", "))

@@ -6,13 +6,33 @@
 //! It may not know the syntax of pipelines, nor connectors by name: they come from a [`ConnectorSet`].
 
 mod connect;
+mod counters;
 mod error;
+mod exchange;
+mod jointable;
+mod layout;
+mod memory;
 mod observe;
+mod ops;
 mod options;
+mod output;
+mod prepare;
+mod reject;
+mod reorder;
+mod rowkey;
+mod run;
+mod schedule;
+mod setup;
+mod sink;
+mod store;
 mod summary;
+mod table;
+mod task;
 
 pub use connect::{Builtin, ConnectorSet};
 pub use error::RunError;
+pub use memory::MemoryConnectors;
 pub use observe::{Event, Moment, Observer, OperatorId, Progress, Silent};
 pub use options::RunOptions;
+pub use run::{run, run_with};
 pub use summary::{OperatorSummary, SinkReport, Summary};

@@ -1,0 +1,140 @@
+//! The operators inside stages, one file each. A batch is pushed into the first one; what it emits goes straight to the next.
+
+mod aggregate;
+mod distinct;
+mod probe;
+mod program;
+mod sort;
+mod take;
+
+use std::sync::Arc;
+
+use dfc_batch::{Batch, RowError};
+use dfc_table::GroupTable;
+
+use crate::RunError;
+use crate::counters::TaskCx;
+
+pub(crate) use aggregate::{PreparedFinal, PreparedPartial};
+pub(crate) use distinct::PreparedDistinct;
+pub(crate) use probe::PreparedProbe;
+pub(crate) use program::PreparedRows;
+pub(crate) use sort::PreparedSort;
+pub(crate) use take::PreparedTake;
+
+/// Rows of a batch that an operator makes itself.
+pub(crate) const BATCH_ROWS: usize = 32 * 1024;
+
+/// An operator of one task.
+pub(crate) trait Operator: Send {
+    /// Takes a batch.
+    fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError>;
+
+    /// Takes the first half of an aggregate.
+    fn merge(&mut self, _table: Arc<GroupTable>, out: &mut Out<'_>) -> Result<(), RunError> {
+        Err(RunError::Plan(format!("`{}` can't take the first half of an aggregate", out.operator())))
+    }
+
+    /// The input has ended: gives what is held, as much as fits a batch. Called until it says true: everything was given.
+    fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError>;
+
+    /// It will emit nothing more, whatever is pushed.
+    fn satisfied(&self) -> bool {
+        false
+    }
+}
+
+/// An operator of a stage, to be opened by each task.
+pub(crate) enum PreparedOp {
+    Program(PreparedRows),
+    Partial(Arc<PreparedPartial>),
+    Final(PreparedFinal),
+    Distinct(PreparedDistinct),
+    Probe(Arc<PreparedProbe>),
+    Sort(Arc<PreparedSort>),
+    Take(PreparedTake),
+}
+
+impl PreparedOp {
+    /// The operator for task `task`.
+    pub(crate) fn open(&self, task: usize) -> Result<Box<dyn Operator>, RunError> {
+        match self {
+            PreparedOp::Program(op) => Ok(op.open()),
+            PreparedOp::Partial(op) => Ok(op.open()),
+            PreparedOp::Final(op) => Ok(op.open(task)),
+            PreparedOp::Distinct(op) => op.open(),
+            PreparedOp::Probe(op) => op.open(),
+            PreparedOp::Sort(op) => op.open(),
+            PreparedOp::Take(op) => Ok(op.open()),
+        }
+    }
+}
+
+/// What leaves a stage's last operator.
+pub(crate) enum Made {
+    /// Rows.
+    Batch(Batch),
+    /// The first half of an aggregate.
+    Partial(Arc<GroupTable>),
+}
+
+/// Where an operator's rows go: the operators after it.
+pub(crate) struct Out<'a> {
+    rest: &'a mut [Box<dyn Operator>],
+    slot: usize,
+    cx: &'a mut TaskCx,
+    made: &'a mut Vec<Made>,
+}
+
+impl<'a> Out<'a> {
+    /// `slot`: the one that emits.
+    pub(crate) fn new(
+        rest: &'a mut [Box<dyn Operator>],
+        slot: usize,
+        cx: &'a mut TaskCx,
+        made: &'a mut Vec<Made>,
+    ) -> Self {
+        Out { rest, slot, cx, made }
+    }
+
+    /// Passes a batch on; an empty one ends here.
+    pub(crate) fn emit(&mut self, batch: Batch) -> Result<(), RunError> {
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        self.cx.gave(self.slot, batch.rows);
+        let Some((next, rest)) = self.rest.split_first_mut() else {
+            self.made.push(Made::Batch(batch));
+            return Ok(());
+        };
+        let slot = self.slot + 1;
+        let before = self.cx.enter(slot);
+        self.cx.given(slot, batch.rows);
+        next.push(batch, &mut Out { rest, slot, cx: self.cx, made: self.made })?;
+        self.cx.enter(before);
+        Ok(())
+    }
+
+    /// Passes the first half of an aggregate on.
+    pub(crate) fn emit_partial(&mut self, table: Arc<GroupTable>) -> Result<(), RunError> {
+        let Some((next, rest)) = self.rest.split_first_mut() else {
+            self.made.push(Made::Partial(table));
+            return Ok(());
+        };
+        let slot = self.slot + 1;
+        let before = self.cx.enter(slot);
+        next.merge(table, &mut Out { rest, slot, cx: self.cx, made: self.made })?;
+        self.cx.enter(before);
+        Ok(())
+    }
+
+    /// Hands rejected rows on.
+    pub(crate) fn report(&mut self, errors: &mut Vec<RowError>) -> Result<(), RunError> {
+        self.cx.report(errors, &self.cx.operator(self.slot))
+    }
+
+    /// The name of the operator that emits.
+    pub(crate) fn operator(&self) -> Arc<str> {
+        self.cx.operator(self.slot)
+    }
+}

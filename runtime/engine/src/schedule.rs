@@ -1,0 +1,315 @@
+//! The worker pool: steps tasks until they would block, wakes them when something they wait for has happened (D2).
+//!
+//! It may not know what a task does. Of the tasks that are ready the one furthest down the plan runs first, so that rows leave
+//! before new ones come in.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::RunError;
+
+/// Position of a task in the list given to [`Scheduler::run`].
+pub(crate) type TaskId = usize;
+
+/// What a step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There may be more to do at once.
+    Again,
+    /// Nothing can be done before [`Scheduler::wake`]. The task has registered itself wherever it waits.
+    Blocked,
+    /// The task has ended.
+    Done,
+}
+
+/// A task, as the pool sees it.
+pub(crate) trait Runnable: Send {
+    /// Does a bounded piece of work (about one batch).
+    fn step(&mut self) -> Result<Step, RunError>;
+
+    /// The stage's name, for messages.
+    fn name(&self) -> &str;
+
+    /// Position of the stage in the plan; later ones run first.
+    fn stage(&self) -> usize;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Blocked,
+    Ready,
+    Running,
+    /// Woken while it ran: runs again even if it says it is blocked.
+    Rewoken,
+    Done,
+}
+
+struct Shared {
+    tasks: Vec<(usize, State)>,
+    /// Later stages first, then first come first served.
+    ready: BTreeSet<(Reverse<usize>, u64, TaskId)>,
+    tick: u64,
+    running: usize,
+    left: usize,
+    failure: Option<RunError>,
+}
+
+impl Shared {
+    fn make_ready(&mut self, task: TaskId) {
+        let stage = self.tasks[task].0;
+        self.tasks[task].1 = State::Ready;
+        self.tick += 1;
+        self.ready.insert((Reverse(stage), self.tick, task));
+    }
+
+    fn over(&self) -> bool {
+        self.left == 0 || self.failure.is_some()
+    }
+}
+
+/// The pool.
+pub(crate) struct Scheduler {
+    shared: Mutex<Shared>,
+    work: Condvar,
+    over: Condvar,
+    /// Set at the first failure and on cancellation: connectors that wait look at it.
+    stopping: Arc<AtomicBool>,
+}
+
+/// How often the caller's flag is looked at.
+const WATCH: Duration = Duration::from_millis(20);
+
+impl Scheduler {
+    pub(crate) fn new() -> Arc<Scheduler> {
+        let shared =
+            Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None };
+        Arc::new(Scheduler {
+            shared: Mutex::new(shared),
+            work: Condvar::new(),
+            over: Condvar::new(),
+            stopping: Arc::new(AtomicBool::new(false)),
+        })
+    }
+
+    /// The flag that is set when the run stops early.
+    pub(crate) fn stopping(&self) -> Arc<AtomicBool> {
+        self.stopping.clone()
+    }
+
+    /// A task may go on.
+    pub(crate) fn wake(&self, task: TaskId) {
+        let mut shared = self.lock();
+        match shared.tasks.get(task).map(|t| t.1) {
+            Some(State::Blocked) => {
+                shared.make_ready(task);
+                self.work.notify_one();
+            }
+            Some(State::Running) => shared.tasks[task].1 = State::Rewoken,
+            Some(State::Ready | State::Rewoken | State::Done) | None => {}
+        }
+    }
+
+    /// Several tasks may go on.
+    pub(crate) fn wake_all(&self, tasks: impl IntoIterator<Item = TaskId>) {
+        tasks.into_iter().for_each(|task| self.wake(task));
+    }
+
+    /// Runs all tasks to their end, or to the first failure.
+    pub(crate) fn run(
+        &self,
+        tasks: Vec<Box<dyn Runnable>>,
+        threads: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<(), RunError> {
+        {
+            let mut shared = self.lock();
+            shared.tasks = tasks.iter().map(|task| (task.stage(), State::Blocked)).collect();
+            shared.left = tasks.len();
+            (0..tasks.len()).for_each(|task| shared.make_ready(task));
+        }
+        let slots: Vec<Mutex<Option<Box<dyn Runnable>>>> =
+            tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+        std::thread::scope(|scope| {
+            for worker in 0..threads.max(1) {
+                let builder = std::thread::Builder::new().name(format!("dfc-worker-{worker}"));
+                if let Err(error) = builder.spawn_scoped(scope, || self.work(&slots)) {
+                    // Fewer threads do as well, none doesn't.
+                    if worker == 0 {
+                        self.fail(RunError::Internal {
+                            node: "scheduler".into(),
+                            message: format!("no thread could be started: {error}"),
+                        });
+                    }
+                    break;
+                }
+            }
+            self.watch(cancelled);
+        });
+        match self.lock().failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the end, and for the caller's flag.
+    fn watch(&self, cancelled: &AtomicBool) {
+        let mut shared = self.lock();
+        while !shared.over() {
+            if cancelled.load(Ordering::Relaxed) {
+                drop(shared);
+                self.fail(RunError::Cancelled);
+                return;
+            }
+            shared = self.over.wait_timeout(shared, WATCH).unwrap_or_else(|e| e.into_inner()).0;
+        }
+    }
+
+    fn work(&self, slots: &[Mutex<Option<Box<dyn Runnable>>>]) {
+        let mut shared = self.lock();
+        loop {
+            if shared.over() {
+                return;
+            }
+            let Some((_, _, task)) = shared.ready.pop_first() else {
+                if shared.running == 0 {
+                    drop(shared);
+                    self.fail(RunError::Internal {
+                        node: "scheduler".into(),
+                        message: "all tasks wait for one another".into(),
+                    });
+                    return;
+                }
+                shared = self.work.wait(shared).unwrap_or_else(|e| e.into_inner());
+                continue;
+            };
+            shared.tasks[task].1 = State::Running;
+            shared.running += 1;
+            drop(shared);
+
+            let step = Self::step(&slots[task]);
+
+            shared = self.lock();
+            shared.running -= 1;
+            match step {
+                Ok(Step::Again) => shared.make_ready(task),
+                Ok(Step::Blocked) if shared.tasks[task].1 == State::Rewoken => shared.make_ready(task),
+                Ok(Step::Blocked) => shared.tasks[task].1 = State::Blocked,
+                Ok(Step::Done) => {
+                    shared.tasks[task].1 = State::Done;
+                    shared.left -= 1;
+                }
+                Err(failure) => {
+                    drop(shared);
+                    self.fail(failure);
+                    return;
+                }
+            }
+            if shared.over() || shared.running == 0 {
+                // The end, or a standstill for the others to see.
+                self.work.notify_all();
+                self.over.notify_all();
+            }
+        }
+    }
+
+    fn step(slot: &Mutex<Option<Box<dyn Runnable>>>) -> Result<Step, RunError> {
+        let mut slot = slot.lock().unwrap_or_else(|e| e.into_inner());
+        let Some(task) = slot.as_mut() else { return Ok(Step::Done) };
+        let step = catch_unwind(AssertUnwindSafe(|| task.step())).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err(RunError::Internal {
+                node: task.name().to_owned(),
+                message: message.unwrap_or_else(|| "it panicked without a message".into()),
+            })
+        });
+        if !matches!(step, Ok(Step::Again | Step::Blocked)) {
+            *slot = None;
+        }
+        step
+    }
+
+    /// Stops everything; the first cause stays.
+    fn fail(&self, failure: RunError) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.lock().failure.get_or_insert(failure);
+        self.work.notify_all();
+        self.over.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // The lock is never held while foreign code runs, so what it guards is whole even if a thread panicked.
+        self.shared.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(usize, Step);
+
+    impl Runnable for Count {
+        fn step(&mut self) -> Result<Step, RunError> {
+            if self.0 == 0 {
+                return Ok(self.1);
+            }
+            self.0 -= 1;
+            Ok(Step::Again)
+        }
+
+        fn name(&self) -> &str {
+            "count"
+        }
+
+        fn stage(&self) -> usize {
+            0
+        }
+    }
+
+    struct Panics;
+
+    impl Runnable for Panics {
+        fn step(&mut self) -> Result<Step, RunError> {
+            panic!("boom")
+        }
+
+        fn name(&self) -> &str {
+            "panics"
+        }
+
+        fn stage(&self) -> usize {
+            0
+        }
+    }
+
+    #[test]
+    fn tasks_run_to_their_end() {
+        let tasks = (0..10).map(|n| Box::new(Count(n * 10, Step::Done)) as Box<dyn Runnable>).collect();
+        assert_eq!(Scheduler::new().run(tasks, 3, &AtomicBool::new(false)), Ok(()));
+    }
+
+    #[test]
+    fn a_standstill_is_an_error() {
+        let tasks: Vec<Box<dyn Runnable>> = vec![Box::new(Count(3, Step::Blocked)), Box::new(Count(5, Step::Done))];
+        let error = Scheduler::new().run(tasks, 2, &AtomicBool::new(false)).unwrap_err();
+        assert!(error.to_string().contains("wait for one another"), "{error}");
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let error = Scheduler::new().run(vec![Box::new(Panics)], 2, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(error.to_string(), "`panics` broke down: boom");
+    }
+
+    #[test]
+    fn cancellation_stops_a_task_that_never_ends() {
+        let cancelled = AtomicBool::new(true);
+        let tasks: Vec<Box<dyn Runnable>> = vec![Box::new(Count(usize::MAX, Step::Done))];
+        assert_eq!(Scheduler::new().run(tasks, 1, &cancelled), Err(RunError::Cancelled));
+    }
+}

@@ -1,0 +1,324 @@
+//! From a plan to tasks: opens sources and sinks, compiles programs, decides how many tasks a stage gets, and connects them (D1–D3).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use dfc_connect::{ConnectError, OpenContext, Source};
+use dfc_ir::stage::{Partition, Stage, StageInput, StageOp, StageOutput};
+use dfc_ir::{DataType, StagePlan};
+use dfc_jit::{CompileReport, prepare_exprs};
+
+use crate::connect::ConnectorSet;
+use crate::exchange::{Exchange, ExchangeShape};
+use crate::layout::Layout;
+use crate::observe::Event;
+use crate::output::OutputPort;
+use crate::prepare::prepare_ops;
+use crate::run::JobCx;
+use crate::schedule::Runnable;
+use crate::sink::SinkPort;
+use crate::summary::OperatorSummary;
+use crate::table::{TableShape, TableSlot};
+use crate::task::{InputPort, StageCx, Task};
+use crate::{RunError, RunOptions};
+
+/// An opened source.
+pub(crate) struct SourcePort {
+    /// The operator's name.
+    pub(crate) node: Arc<str>,
+    pub(crate) source: Box<dyn Source>,
+    /// Read no more rows.
+    pub(crate) limit_rows: Option<u64>,
+}
+
+impl SourcePort {
+    /// A failure of this source.
+    pub(crate) fn failed(&self, error: ConnectError) -> RunError {
+        RunError::Connect { node: self.node.to_string(), error }
+    }
+}
+
+/// What a run is made from.
+pub(crate) struct Setup<'a> {
+    pub(crate) connectors: &'a dyn ConnectorSet,
+    pub(crate) plan: &'a StagePlan,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) job: &'a Arc<JobCx>,
+    pub(crate) threads: usize,
+}
+
+impl Setup<'_> {
+    /// All tasks, stage by stage. Sinks are put into `sinks` as they are opened, so that a failure half-way can remove them.
+    pub(crate) fn build(&self, sinks: &mut Vec<Arc<SinkPort>>) -> Result<Vec<Box<dyn Runnable>>, RunError> {
+        let layout = Layout::new(self.plan)?;
+        // Everything is read before anything is written: a missing file leaves no trace at the sinks.
+        let sources = self.open_sources()?;
+        let tasks = self.count_tasks(&layout, &sources);
+        let ordered = self.in_order(&layout, &tasks);
+        let exchanges: Vec<_> = (0..self.plan.exchanges)
+            .map(|id| Arc::new(self.exchange(&layout, id, &tasks, &ordered)))
+            .collect();
+        let tables = layout.builders.iter().enumerate().map(|(id, builders)| {
+            let tasks = builders.iter().map(|&stage| tasks[stage]).sum();
+            Arc::new(TableSlot::new(tasks, self.table_shape(builders, id), self.job.scheduler.clone()))
+        });
+        let tables: Vec<_> = tables.collect();
+
+        let mut stages: Vec<Arc<StageCx>> = Vec::new();
+        for (index, (stage, source)) in self.plan.stages.iter().zip(sources).enumerate() {
+            let mut report = |report: CompileReport| self.compiled(index, report);
+            let prepared = prepare_ops(stage, self.options, tasks[index], &tables, &mut report)?;
+            let outputs = self.outputs(stage, index, &tasks, &ordered, &exchanges, &tables, &layout, sinks)?;
+            let input_name = match &source {
+                Some(port) => port.node.clone(),
+                None => input_name(stage),
+            };
+            let input = match (source, &stage.input) {
+                (Some(port), _) => InputPort::Source(port),
+                (None, StageInput::Exchange { id, .. }) => InputPort::Exchange(exchanges[*id].clone()),
+                (None, StageInput::Source { node, .. }) => {
+                    return Err(RunError::Plan(format!("source `{node}` was not opened")));
+                }
+            };
+            let slots: Vec<Arc<str>> = std::iter::once(input_name)
+                .chain(prepared.names)
+                .chain(stage.outputs.iter().map(|output| output_name(stage, output)))
+                .collect();
+            self.count(index, &slots);
+            stages.push(Arc::new(StageCx {
+                index,
+                name: stage.name.as_str().into(),
+                tasks: tasks[index],
+                input,
+                ops: prepared.ops,
+                outputs,
+                waits_for: layout.probes[index].iter().map(|&table| tables[table].clone()).collect(),
+                slots,
+                opened: AtomicUsize::new(0),
+                closed: AtomicUsize::new(0),
+            }));
+        }
+        let numbered = stages.iter().flat_map(|stage| (0..stage.tasks).map(move |number| (stage, number)));
+        let task = |(id, (stage, number)): (usize, (&Arc<StageCx>, usize))| {
+            Box::new(Task::new(id, number, stage.clone(), self.job.clone())) as Box<dyn Runnable>
+        };
+        Ok(numbered.enumerate().map(task).collect())
+    }
+
+    fn parallelism(&self) -> usize {
+        match (self.options.parallelism, self.plan.job.parallelism) {
+            (0, Some(parallelism)) => parallelism.max(1),
+            (0, None) => self.threads,
+            (parallelism, _) => parallelism,
+        }
+    }
+
+    fn open_context(&self, node: &str, tasks: usize) -> OpenContext {
+        OpenContext {
+            node: node.to_owned(),
+            tasks,
+            cancelled: self.job.scheduler.stopping(),
+            limit_rows: self.options.limit_rows,
+        }
+    }
+
+    /// One entry a stage: its source, if it reads one.
+    fn open_sources(&self) -> Result<Vec<Option<Arc<SourcePort>>>, RunError> {
+        let mut ports = Vec::new();
+        for stage in &self.plan.stages {
+            let StageInput::Source { node, spec, .. } = &stage.input else {
+                ports.push(None);
+                continue;
+            };
+            let most = self.parallelism().min(stage.max_tasks.unwrap_or(usize::MAX));
+            let source = self.connectors.open_source(spec, &self.open_context(node, most));
+            let source = source.map_err(|error| RunError::Connect { node: node.clone(), error })?;
+            let limit_rows = self.options.limit_rows;
+            ports.push(Some(Arc::new(SourcePort { node: node.as_str().into(), source, limit_rows })));
+        }
+        let opened: Vec<_> = ports.iter().flatten().collect();
+        let total = opened.iter().map(|port| port.source.total_bytes()).sum();
+        let counters = opened.iter().map(|port| port.source.counters()).collect();
+        // Set once: a run is set up once.
+        let _ = self.job.progress.total_bytes.set(total);
+        let _ = self.job.progress.sources.set(counters);
+        Ok(ports)
+    }
+
+    /// Number of tasks of each stage.
+    fn count_tasks(&self, layout: &Layout, sources: &[Option<Arc<SourcePort>>]) -> Vec<usize> {
+        let count = |(stage, source): (&Stage, &Option<Arc<SourcePort>>)| {
+            let splits = match source {
+                // The first so many rows: one task reads them in order.
+                Some(port) if port.limit_rows.is_some() => 1,
+                Some(port) => port.source.max_tasks(),
+                None => usize::MAX,
+            };
+            self.parallelism().min(layout.most_tasks(stage)).min(splits).max(1)
+        };
+        self.plan.stages.iter().zip(sources).map(count).collect()
+    }
+
+    /// For each stage whether its packets are numbered without gaps, each number once, so that readers can restore their order.
+    fn in_order(&self, layout: &Layout, tasks: &[usize]) -> Vec<bool> {
+        let mut ordered: Vec<bool> = Vec::new();
+        for (stage, &tasks) in self.plan.stages.iter().zip(tasks) {
+            let numbered = match &stage.input {
+                StageInput::Source { .. } => true,
+                StageInput::Exchange { id, .. } => match &layout.writers[*id][..] {
+                    [(writer, Partition::Any | Partition::Gather)] => ordered[*writer],
+                    _ => false,
+                },
+            };
+            // A task that is alone numbers its packets itself.
+            ordered.push(numbered || tasks == 1);
+        }
+        ordered
+    }
+
+    fn exchange(&self, layout: &Layout, id: usize, tasks: &[usize], ordered: &[bool]) -> Exchange {
+        let readers = tasks[layout.reader[id]];
+        let writers = &layout.writers[id];
+        let by_hash = writers.iter().any(|(_, partition)| matches!(partition, Partition::Hash(_)));
+        let restores = match &writers[..] {
+            [(writer, Partition::Any | Partition::Gather)] => ordered[*writer] && tasks[*writer] > 1,
+            _ => false,
+        };
+        let shape = ExchangeShape {
+            lanes: if by_hash { readers } else { 1 },
+            readers: if by_hash { 1 } else { readers },
+            writers: writers.iter().map(|(writer, _)| tasks[*writer]).sum(),
+            ordered: restores,
+            unbounded: layout.may_lock(id),
+        };
+        Exchange::new(&shape, self.job.scheduler.clone())
+    }
+
+    fn table_shape(&self, builders: &[usize], table: usize) -> TableShape {
+        let stages = builders.iter().map(|&stage| &self.plan.stages[stage]);
+        let shape = stages.flat_map(|stage| stage.outputs.iter().map(move |output| (stage, output)));
+        let shape = shape.filter_map(|(stage, output)| match output {
+            StageOutput::Build { table: id, keys } if *id == table => Some(TableShape {
+                node: output_name(stage, output),
+                columns: stage.schema.types(),
+                keys: keys.iter().map(|key| key.ty.clone()).collect(),
+            }),
+            _ => None,
+        });
+        shape.last().unwrap_or_default()
+    }
+
+    fn outputs(
+        &self,
+        stage: &Stage,
+        index: usize,
+        tasks: &[usize],
+        ordered: &[bool],
+        exchanges: &[Arc<Exchange>],
+        tables: &[Arc<TableSlot>],
+        layout: &Layout,
+        sinks: &mut Vec<Arc<SinkPort>>,
+    ) -> Result<Vec<OutputPort>, RunError> {
+        let types = stage.schema.types();
+        let mut ports = Vec::new();
+        for output in &stage.outputs {
+            ports.push(match output {
+                StageOutput::Exchange { id, partition } => {
+                    let columns = match partition {
+                        Partition::Hash(columns) => columns.as_slice(),
+                        Partition::Any | Partition::Gather => &[],
+                    };
+                    let typed = |&column: &usize| types.get(column).map(|ty| (column, ty.clone()));
+                    let columns: Option<Vec<(usize, DataType)>> = columns.iter().map(typed).collect();
+                    let columns = columns.ok_or_else(|| {
+                        RunError::Plan(format!("stage `{}` deals rows by a column it doesn't have", stage.name))
+                    })?;
+                    OutputPort::Exchange {
+                        exchange: exchanges[*id].clone(),
+                        columns,
+                        ordered: ordered[index] && layout.writers[*id].len() == 1,
+                        node: stage.name.as_str().into(),
+                    }
+                }
+                StageOutput::Build { table, keys } => {
+                    let node = output_name(stage, output);
+                    let (program, report) =
+                        prepare_exprs(&node, &types, keys, self.options.tier, self.options.env);
+                    self.compiled(index, report);
+                    OutputPort::Build { table: tables[*table].clone(), keys: program }
+                }
+                StageOutput::Sink { node, spec, .. } => {
+                    let cx = self.open_context(node, tasks[index]);
+                    let sink = self.connectors.open_sink(spec, &stage.schema, &cx);
+                    let sink = sink.map_err(|error| RunError::Connect { node: node.clone(), error })?;
+                    let port = Arc::new(SinkPort::new(
+                        node.as_str().into(),
+                        sink,
+                        tasks[index],
+                        stage.ordered && ordered[index],
+                        self.job.scheduler.clone(),
+                        self.job.progress.clone(),
+                    ));
+                    sinks.push(port.clone());
+                    OutputPort::Sink(port)
+                }
+            });
+        }
+        Ok(ports)
+    }
+
+    fn compiled(&self, stage: usize, report: CompileReport) {
+        tracing::debug!(
+            job = %self.job.job,
+            operator = %report.program,
+            stage,
+            micros = report.micros,
+            code_bytes = report.code_bytes,
+            interpreted = ?report.not_compiled,
+            "compiled"
+        );
+        self.job.observer.event(&Event::Compiled { stage, report });
+    }
+
+    /// Makes room for a stage's counters.
+    fn count(&self, stage: usize, slots: &[Arc<str>]) {
+        let summary =
+            |operator: &Arc<str>| OperatorSummary { stage, operator: operator.to_string(), ..Default::default() };
+        let mut stats = self.job.stats.lock().unwrap_or_else(|e| e.into_inner());
+        stats.push(slots.iter().map(summary).collect());
+    }
+}
+
+fn input_name(stage: &Stage) -> Arc<str> {
+    match &stage.input {
+        StageInput::Source { node, .. } => node.as_str().into(),
+        StageInput::Exchange { id, .. } => format!("from exchange {id}").into(),
+    }
+}
+
+fn output_name(stage: &Stage, output: &StageOutput) -> Arc<str> {
+    match output {
+        StageOutput::Exchange { id, .. } => format!("to exchange {id}").into(),
+        // A stage that builds a join table is named last after the join.
+        StageOutput::Build { .. } => stage.name.rsplit(" → ").next().unwrap_or(&stage.name).into(),
+        StageOutput::Sink { node, .. } => node.as_str().into(),
+    }
+}
+
+/// The types of the columns a stage reads.
+pub(crate) fn input_types(stage: &Stage) -> Vec<DataType> {
+    match &stage.input {
+        StageInput::Source { spec, .. } => spec.projected().types(),
+        StageInput::Exchange { schema, .. } => schema.types(),
+    }
+}
+
+/// The types after an operator, if it changes them.
+pub(crate) fn output_types(op: &StageOp) -> Option<Vec<DataType>> {
+    match op {
+        StageOp::Program(program) => Some(program.schema.types()),
+        StageOp::AggregateFinal(spec) => Some(spec.output.types()),
+        StageOp::Probe { output, .. } => Some(output.types()),
+        StageOp::AggregatePartial(_) | StageOp::Distinct { .. } | StageOp::Sort { .. } | StageOp::Take { .. } => None,
+    }
+}

@@ -1,0 +1,9 @@
+//! The engine on plans built by hand, with tables in memory.
+
+mod aggregates;
+mod failures;
+mod flow;
+mod joins;
+mod operators;
+mod rejects;
+mod support;
