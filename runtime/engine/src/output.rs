@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dfc_batch::{Batch, select};
 use dfc_connect::Encoder;
+use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
 
 use crate::RunError;
@@ -15,8 +16,8 @@ use crate::reorder::TAIL;
 use crate::rowkey::{RowKeys, hash};
 use crate::schedule::TaskId;
 use crate::sink::{Pieces, SinkPort};
+use crate::store::to_hold;
 use crate::table::{BuildPart, TableSlot};
-use dfc_ir::DataType;
 
 /// An output of a stage, to be opened by each task.
 pub(crate) enum OutputPort {
@@ -103,12 +104,11 @@ impl Output {
                 let mut errors = Vec::new();
                 for batch in batches(made) {
                     let evaluated = keys.evaluate(batch, &mut errors);
-                    // The table keeps the rows to the end: not also the text they were read from.
-                    let rows = Batch { origin: None, ..batch.clone() };
                     let rows = match &evaluated.kept {
-                        Some(kept) => select(&rows, kept),
-                        None => rows,
+                        Some(kept) => select(batch, kept),
+                        None => batch.clone(),
                     };
+                    let rows = to_hold(rows);
                     cx.gave(slot, rows.rows);
                     parts.push(BuildPart { seq, batch: rows, keys: evaluated.columns });
                 }

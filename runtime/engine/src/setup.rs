@@ -137,7 +137,11 @@ impl Setup<'_> {
             ports.push(Some(Arc::new(SourcePort { node: node.as_str().into(), source, limit_rows })));
         }
         let opened: Vec<_> = ports.iter().flatten().collect();
-        let total = opened.iter().map(|port| port.source.total_bytes()).sum();
+        // How much of it a limited run will read nobody knows.
+        let total = match self.options.limit_rows {
+            None => opened.iter().map(|port| port.source.total_bytes()).sum(),
+            Some(_) => None,
+        };
         let counters = opened.iter().map(|port| port.source.counters()).collect();
         // Set once: a run is set up once.
         let _ = self.job.progress.total_bytes.set(total);
@@ -197,7 +201,7 @@ impl Setup<'_> {
     fn table_shape(&self, builders: &[usize], table: usize) -> TableShape {
         let stages = builders.iter().map(|&stage| &self.plan.stages[stage]);
         let shape = stages.flat_map(|stage| stage.outputs.iter().map(move |output| (stage, output)));
-        let shape = shape.filter_map(|(stage, output)| match output {
+        let mut shape = shape.filter_map(|(stage, output)| match output {
             StageOutput::Build { table: id, keys } if *id == table => Some(TableShape {
                 node: output_name(stage, output),
                 columns: stage.schema.types(),
@@ -205,7 +209,7 @@ impl Setup<'_> {
             }),
             _ => None,
         });
-        shape.last().unwrap_or_default()
+        shape.next().unwrap_or_default()
     }
 
     fn outputs(

@@ -1,6 +1,11 @@
 //! Rows that an operator holds to the end: whole batches, and rows of them picked out.
 
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::ByteViewType;
+use arrow_array::GenericByteViewArray;
 use dfc_batch::Batch;
 
 /// A held row.
@@ -20,10 +25,10 @@ pub(crate) struct RowStore {
 }
 
 impl RowStore {
-    /// Holds a batch: its number. What it was read from is let go.
+    /// Holds a batch: its number.
     pub(crate) fn add(&mut self, batch: Batch) -> usize {
         self.rows += batch.rows;
-        self.batches.push(Batch { origin: None, ..batch });
+        self.batches.push(to_hold(batch));
         self.batches.len() - 1
     }
 
@@ -57,4 +62,28 @@ impl RowStore {
         let batch = self.add(kept);
         (0..rows.len() as u32).map(|row| RowRef { batch, row }).collect()
     }
+}
+
+/// Texts that use less than half of the memory they hold on to are copied.
+const WORTH_COPYING: usize = 64 * 1024;
+
+/// A batch to be held to the end: without the text it was read from, neither as origin nor behind its strings.
+pub(crate) fn to_hold(batch: Batch) -> Batch {
+    Batch { columns: batch.columns.into_iter().map(compact).collect(), origin: None, ..batch }
+}
+
+fn compact(column: ArrayRef) -> ArrayRef {
+    if let Some(texts) = column.as_string_view_opt() {
+        return compact_views(texts).unwrap_or(column);
+    }
+    if let Some(bytes) = column.as_binary_view_opt() {
+        return compact_views(bytes).unwrap_or(column);
+    }
+    column
+}
+
+fn compact_views<T: ByteViewType>(column: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+    let held: usize = column.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
+    let wasteful = held > WORTH_COPYING && column.total_buffer_bytes_used() * 2 < held;
+    wasteful.then(|| Arc::new(column.gc()) as ArrayRef)
 }

@@ -197,3 +197,27 @@ fn a_failing_condition_rejects_the_left_row_once() {
     assert_eq!(out.len(), 4, "{out:?}");
     assert_eq!(out[0][0], Value::Int(2));
 }
+
+#[test]
+fn without_keys_every_row_meets_every_row() {
+    let mut rng = Rng(22);
+    let (left_schema, right_schema) = (left_schema(), right_schema());
+    let left = left_rows(&mut rng, 500, 9);
+    let right = left_rows(&mut rng, 700, 9);
+    let mut join = join(JoinKind::Inner, &left_schema, &right_schema);
+    (join.left_keys, join.right_keys) = (Vec::new(), Vec::new());
+    join.residual = Some(even_sum());
+    let plan = plan_of(join);
+    for parallelism in 1..=3 {
+        let tables = MemoryConnectors::default();
+        // One left batch leads to more pairs than one batch holds.
+        tables.put("in", batches(&left_schema, &left, &mut Rng(5), 2_000));
+        tables.put("right", batches(&right_schema, &right, &mut Rng(6), 30));
+        run(&tables, &plan, parallelism).unwrap();
+        let out = rows(&output_schema(), &tables.get("out").unwrap());
+        assert_eq!(out.len(), 500 * 700 / 2);
+        let pairs: Vec<(i128, i128)> =
+            out.iter().map(|row| (row[1].as_int().unwrap(), row[3].as_int().unwrap())).collect();
+        assert!(pairs.is_sorted());
+    }
+}
