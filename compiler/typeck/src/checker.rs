@@ -5,7 +5,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{CastMode, DataType, Expr, ExprKind, Field, Type, Value, plan::Aggregate};
 
-use crate::{FunctionTable, Globals, ItemKey, LocalDiagnostic, Loc, Scope, SiteSink, Target};
+use crate::{FunctionTable, Globals, ItemKey, Loc, LocalDiagnostic, Scope, SiteSink, Target};
 
 /// Types the expressions of one item.
 pub struct Checker<'a> {

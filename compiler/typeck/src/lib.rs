@@ -16,7 +16,7 @@ mod scope;
 mod target;
 
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};
-pub use diag::{ItemKey, LocalDiagnostic, Loc, Namespace};
+pub use diag::{ItemKey, Loc, LocalDiagnostic, Namespace};
 pub use functions::{Function, FunctionTable, Overload};
 pub use scope::{Column, Global, GlobalKind, Globals, NoSites, PathStep, RecordType, Scope, SiteSink, UserFn};
 pub use target::Target;

@@ -57,7 +57,11 @@ impl Checker<'_> {
     }
 
     /// Arguments, `where:` and the declared type of the result.
-    fn aggregate_parts(&mut self, function: &Function, call: &ast::Call) -> Option<(Vec<Expr>, Option<Expr>, DataType)> {
+    fn aggregate_parts(
+        &mut self,
+        function: &Function,
+        call: &ast::Call,
+    ) -> Option<(Vec<Expr>, Option<Expr>, DataType)> {
         let is_where = |arg: &&ast::Arg| arg.label.as_ref().is_some_and(|label| label.text == "where");
         let mut wheres = call.args.iter().filter(is_where);
         let filter = match wheres.next() {

@@ -4,7 +4,7 @@ use dfc_grammar::ast::{self, Span};
 use dfc_ir::types::{IntType, MAX_PRECISION};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, UnaryOp, Value};
 
-use super::literals::{Adapt, adapt, is_loose, is_null};
+use super::literals::{adapt_operands, is_loose, is_null};
 use crate::Checker;
 use crate::conversions::{common_int, common_type, needs_zone};
 
@@ -153,11 +153,7 @@ impl Checker<'_> {
                 return None;
             }
         }
-        match (is_loose(l), is_loose(r)) {
-            (true, false) => left = adapt(left, &right.ty.ty, Adapt::Operand),
-            (false, true) => right = adapt(right, &left.ty.ty, Adapt::Operand),
-            _ => {}
-        }
+        adapt_operands((l, &mut left), (r, &mut right));
         let Some(plan) = plan(ir_op, &left.ty.ty, &right.ty.ty) else {
             return self.refuse_operands(spelling, verb, (l, &left), (r, &right), at);
         };
@@ -196,7 +192,9 @@ impl Checker<'_> {
         let is_date = |ty: &Type| matches!(ty, Type::Date | Type::DateTime | Type::Timestamp);
         let report = self.error("E0500", at, message, label).related_all(places);
         match (&lt.ty, &rt.ty) {
-            (Type::String, Type::String) if spelling == "+" => report.help("join texts with `concat(a, b)` or `f\"{a}{b}\"`"),
+            (Type::String, Type::String) if spelling == "+" => {
+                report.help("join texts with `concat(a, b)` or `f\"{a}{b}\"`")
+            }
             (Type::String, other) | (other, Type::String) if other.is_numeric() => {
                 report.help(format!("convert the text first: `… as {other}`"))
             }
@@ -212,11 +210,13 @@ impl Checker<'_> {
                     None => report.help("add a duration (`n * 1d`), or use `date_add(\"day\", n, x)`"),
                 }
             }
-            (Type::Duration, Type::Int(_) | Type::Duration) if spelling == "/" || spelling == "div" => {
-                report.help("a duration can be multiplied, added and subtracted; `date_diff(\"second\", a, b)` gives a number")
-            }
+            (Type::Duration, Type::Int(_) | Type::Duration) if spelling == "/" || spelling == "div" => report.help(
+                "a duration can be multiplied, added and subtracted; `date_diff(\"second\", a, b)` gives a number",
+            ),
             _ if either(|ty| *ty == Type::Bool) => report.help("make a number of the bool: `if x then 1 else 0`"),
-            _ if either(|ty| *ty == Type::Json) => report.help("take the value out of the json: `json_text(x) as int64?`"),
+            _ if either(|ty| *ty == Type::Json) => {
+                report.help("take the value out of the json: `json_text(x) as int64?`")
+            }
             _ => report.help(format!("`{spelling}` takes numbers, or dates and durations where that makes sense")),
         };
         let _ = l;
@@ -279,4 +279,3 @@ impl Checker<'_> {
         self.node(ExprKind::Unary(UnaryOp::Neg, Box::new(checked)), ty, span)
     }
 }
-

@@ -71,7 +71,12 @@ impl Checker<'_> {
             };
             let more = (from.nullable && !to.nullable && !only_null).then_some("a null is a row error too");
             let report = self
-                .warning(code, span, format!("{} is {to} and is given {from}: {why}", target.words()), format!("{from}"))
+                .warning(
+                    code,
+                    span,
+                    format!("{} is {to} and is given {from}: {why}", target.words()),
+                    format!("{from}"),
+                )
                 .related_all(places)
                 .help(help);
             if let Some(more) = more {
@@ -82,7 +87,11 @@ impl Checker<'_> {
         let message;
         let (code, label, help) = if only_null {
             message = format!("this may be null, and {} takes {to}", target.words());
-            ("E0505", format!("{from}"), "say what null becomes: `… ?? 0`, or drop such rows: `filter(x is not null)`".into())
+            (
+                "E0505",
+                format!("{from}"),
+                "say what null becomes: `… ?? 0`, or drop such rows: `filter(x is not null)`".into(),
+            )
         } else {
             message = format!("{} takes {to}, and this is {from}", target.words());
             let literal = match &e.kind {
@@ -94,10 +103,11 @@ impl Checker<'_> {
                 None => format!("convert it: `… as {to}`"),
             };
             if let Some(literal) = literal {
-                self.error("E0504", span, message, format!("{from}"))
-                    .related_all(places)
-                    .help(help)
-                    .fix(format!("write `{literal}`"), span, literal);
+                self.error("E0504", span, message, format!("{from}")).related_all(places).help(help).fix(
+                    format!("write `{literal}`"),
+                    span,
+                    literal,
+                );
                 return None;
             }
             ("E0504", format!("{from}"), help)

@@ -250,10 +250,14 @@ impl Checker<'_> {
                 },
             };
         }
-        if let Some(firm) = &firm {
+        // Among literals alone a decimal one decides.
+        let leading = firm.clone().or_else(|| {
+            values.iter().map(|(value, _)| &value.ty).find(|ty| matches!(ty.ty, Type::Decimal(..))).cloned()
+        });
+        if let Some(leading) = &leading {
             for (value, e) in &mut values {
                 if is_loose(e) {
-                    *value = adapt(value.clone(), &firm.ty, Adapt::Operand);
+                    *value = adapt(value.clone(), &leading.ty, Adapt::Operand);
                 }
             }
         }

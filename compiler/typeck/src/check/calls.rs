@@ -61,8 +61,13 @@ impl Checker<'_> {
             return Some(args.iter().collect());
         };
         if let Some(arg) = args[first_named..].iter().find(|arg| arg.label.is_none()) {
-            self.error("E0418", arg.span, "an argument without a name stands after one with a name", "which parameter?")
-                .help("put it before the named ones, or name it");
+            self.error(
+                "E0418",
+                arg.span,
+                "an argument without a name stands after one with a name",
+                "which parameter?",
+            )
+            .help("put it before the named ones, or name it");
             return None;
         }
         let name_of = |arg: &ast::Arg| arg.label.as_ref().map(|label| label.text.clone());
@@ -85,7 +90,8 @@ impl Checker<'_> {
             .flat_map(|overload| &overload.decl.params)
             .map(|param| param.name.text.as_str())
             .collect();
-        let label = args.iter().filter_map(|arg| arg.label.as_ref()).find(|label| !known.contains(&label.text.as_str()));
+        let label =
+            args.iter().filter_map(|arg| arg.label.as_ref()).find(|label| !known.contains(&label.text.as_str()));
         match label {
             Some(label) => {
                 let near = nearest(&label.text, known.iter().copied());
@@ -99,13 +105,18 @@ impl Checker<'_> {
                     )
                     .note(forms);
                 if let Some(near) = near {
-                    report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), label.span, written(near));
+                    report.help(format!("did you mean `{near}`?")).fix(
+                        format!("write `{near}`"),
+                        label.span,
+                        written(near),
+                    );
                 }
             }
             None => {
                 let span = args[first_named].span;
                 let forms = forms(function);
-                self.error("E0418", span, format!("no form of `{}` takes these arguments", function.name), "").note(forms);
+                self.error("E0418", span, format!("no form of `{}` takes these arguments", function.name), "")
+                    .note(forms);
             }
         }
         None
@@ -151,7 +162,9 @@ impl Checker<'_> {
             let form = choice.overload.signature.clone();
             self.error("E0512", span, format!("the result of `{}` has no type here", function.name), "")
                 .note(format!("its declaration is `{form}`"))
-                .help("the standard library names a rule that this compiler doesn't know: the two don't belong together");
+                .help(
+                    "the standard library names a rule that this compiler doesn't know: the two don't belong together",
+                );
         }
         ty
     }
@@ -206,7 +219,9 @@ impl Checker<'_> {
             })
             .collect();
         let zone = args.iter().enumerate().any(|(n, arg)| {
-            wanted.iter().any(|types| types.get(n).is_some_and(|ty| crate::conversions::needs_zone(&arg.value.ty.ty, ty)))
+            wanted
+                .iter()
+                .any(|types| types.get(n).is_some_and(|ty| crate::conversions::needs_zone(&arg.value.ty.ty, ty)))
         });
         let cast = args.iter().enumerate().find_map(|(n, arg)| {
             let to = wanted.iter().find_map(|types| types.get(n))?;

@@ -10,7 +10,13 @@ use crate::functions::type_text;
 
 impl Checker<'_> {
     /// `value as ty`: exactly that type; a null under a plain `T` is a row error. `value as? ty`: null where it fails.
-    pub(crate) fn as_type(&mut self, value: &ast::Expr, ty: &ast::TypeExpr, fallible: bool, span: Span) -> Option<Expr> {
+    pub(crate) fn as_type(
+        &mut self,
+        value: &ast::Expr,
+        ty: &ast::TypeExpr,
+        fallible: bool,
+        span: Span,
+    ) -> Option<Expr> {
         let target = self.resolve_type(ty);
         let hint = target.as_ref().map(|to| to.with_nullable(true));
         // A hint lets empty lists and nulls take the type; numbers convert below, so that one out of range is named.

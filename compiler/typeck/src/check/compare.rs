@@ -3,7 +3,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
 
-use super::literals::{Adapt, adapt, is_loose, is_null, peel};
+use super::literals::{adapt_operands, is_loose, is_null, peel};
 use crate::Checker;
 use crate::conversions::{castable, common_type, needs_zone};
 
@@ -26,8 +26,7 @@ impl Checker<'_> {
             // Only what is wrong with the other side matters more.
             self.infer(value, None)?;
             let word = if op == ast::BinaryOp::Ne { "is not null" } else { "is null" };
-            let report =
-                self.error("E0506", span, format!("`{spelling} null` is never true"), "compares with null");
+            let report = self.error("E0506", span, format!("`{spelling} null` is never true"), "compares with null");
             if let ast::ExprKind::Name(name) = &peel(value).kind {
                 let text = format!("{} {word}", super::names::written(name));
                 report.help(format!("write `{text}`")).fix(format!("write `{text}`"), span, text);
@@ -52,11 +51,7 @@ impl Checker<'_> {
         (r, mut right): (&ast::Expr, Expr),
         span: Span,
     ) -> Option<Expr> {
-        match (is_loose(l), is_loose(r)) {
-            (true, false) => left = adapt(left, &right.ty.ty, Adapt::Operand),
-            (false, true) => right = adapt(right, &left.ty.ty, Adapt::Operand),
-            _ => {}
-        }
+        adapt_operands((l, &mut left), (r, &mut right));
         let common = self.meet((l, &left), (r, &right), spelling, span)?;
         let ordering = !matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         if (ordering && !common.is_ordered()) || !comparable(&common) {
@@ -65,7 +60,9 @@ impl Checker<'_> {
                 .error("E0518", span, format!("values of type {common} can't be compared with `{spelling}`"), "")
                 .related_all(places);
             match common {
-                Type::Json => report.help("compare a value in it, `json_text(x, \"name\")`, or its text, `x as string`"),
+                Type::Json => {
+                    report.help("compare a value in it, `json_text(x, \"name\")`, or its text, `x as string`")
+                }
                 Type::Secret => report.help("a secret can only be given to a connector"),
                 _ => report.help("compare a part of it: `x.name`, `x[0]`, `length(x)`"),
             };
@@ -228,12 +225,7 @@ impl Checker<'_> {
     }
 
     /// `x in list` where the list is a parameter or constant.
-    fn in_constant_list(
-        &mut self,
-        (value, checked): (&ast::Expr, Expr),
-        list: &ast::Expr,
-        span: Span,
-    ) -> Option<Expr> {
+    fn in_constant_list(&mut self, (value, checked): (&ast::Expr, Expr), list: &ast::Expr, span: Span) -> Option<Expr> {
         let right = self.infer(list, None)?;
         let (ExprKind::Literal(Value::List(items)), Type::List(item)) = (&right.kind, &right.ty.ty) else {
             let ty = right.ty.clone();

@@ -86,9 +86,18 @@ impl Checker<'_> {
         };
         let Err(why) = verdict else { return Some(()) };
         let (what, help) = match code {
-            "E0520" => ("this is no regular expression", "the syntax is that of Rust's `regex`; `\\` stands before a sign that is meant itself"),
-            "E0521" => ("this is no format of dates", "a format looks like \"%Y-%m-%d\"; `dfc functions parse_date` lists the letters"),
-            "E0526" => ("this is no unit of time", "units are \"year\", \"month\", \"day\", \"hour\" …; `dfc functions date_trunc` lists them"),
+            "E0520" => (
+                "this is no regular expression",
+                "the syntax is that of Rust's `regex`; `\\` stands before a sign that is meant itself",
+            ),
+            "E0521" => (
+                "this is no format of dates",
+                "a format looks like \"%Y-%m-%d\"; `dfc functions parse_date` lists the letters",
+            ),
+            "E0526" => (
+                "this is no unit of time",
+                "units are \"year\", \"month\", \"day\", \"hour\" …; `dfc functions date_trunc` lists them",
+            ),
             _ => ("this is no time zone", "zones have IANA names: \"Asia/Shanghai\", \"Europe/Berlin\", \"UTC\""),
         };
         self.error(code, span, format!("{what}: {why}"), "").help(help);

@@ -97,6 +97,17 @@ pub(crate) fn adapt(mut e: Expr, to: &Type, how: Adapt) -> Expr {
     e
 }
 
+/// Numeric literals among two operands take the other's type; between two literals a decimal one decides.
+pub(crate) fn adapt_operands((l, left): (&ast::Expr, &mut Expr), (r, right): (&ast::Expr, &mut Expr)) {
+    let decimal = |e: &Expr| matches!(e.ty.ty, Type::Decimal(..));
+    let (l, r) = (is_loose(l), is_loose(r));
+    if l && (!r || decimal(right)) {
+        *left = adapt(left.clone(), &right.ty.ty, Adapt::Operand);
+    } else if r && (!l || decimal(left)) {
+        *right = adapt(right.clone(), &left.ty.ty, Adapt::Operand);
+    }
+}
+
 /// The same number at another scale, if it is exact.
 fn rescale(mantissa: i128, from: u8, to: u8) -> Option<i128> {
     if to >= from {

@@ -57,15 +57,10 @@ impl Checker<'_> {
                 if let Some(global) = self.globals.values.get(name) {
                     let (kind, loc) = (global.kind.words(), global.loc.clone());
                     let places = self.path_of(index);
-                    self.error(
-                        "E0411",
-                        span,
-                        format!("`{name}` is a field here and a {kind} too"),
-                        "which of them?",
-                    )
-                    .related(loc, format!("the {kind} `{name}`"))
-                    .related_all(places)
-                    .help(format!("give the {kind} another name, or the field with `rename(new_name: {name})`"));
+                    self.error("E0411", span, format!("`{name}` is a field here and a {kind} too"), "which of them?")
+                        .related(loc, format!("the {kind} `{name}`"))
+                        .related_all(places)
+                        .help(format!("give the {kind} another name, or the field with `rename(new_name: {name})`"));
                     return None;
                 }
                 self.column(index, span)
@@ -127,9 +122,7 @@ impl Checker<'_> {
             .error("E0410", field.span, format!("the {side} side has no field `{}`", field.text), "unknown field")
             .note(list);
         if let Some(near) = near {
-            report
-                .help(format!("did you mean `{near}`?"))
-                .fix(format!("write `{near}`"), field.span, written(near));
+            report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), field.span, written(near));
         }
         Some(None)
     }
@@ -204,9 +197,8 @@ impl Checker<'_> {
     /// The steps of a column's way that a message shows: where it was declared, and what changed it last.
     pub(crate) fn path_of(&self, index: usize) -> Vec<(Loc, String)> {
         let Some(column) = self.scope.column(index) else { return Vec::new() };
-        let step = |step: &crate::PathStep| {
-            (step.loc.clone(), format!("`{}` {}: {}", column.name, step.words, column.ty))
-        };
+        let step =
+            |step: &crate::PathStep| (step.loc.clone(), format!("`{}` {}: {}", column.name, step.words, column.ty));
         match column.path.as_slice() {
             [] => Vec::new(),
             [only] => vec![step(only)],

@@ -250,7 +250,10 @@ impl Checker<'_> {
         for part in parts {
             match part {
                 ast::FormatPart::Text(part) => {
-                    args.push(Expr { site: self.site(span), ..Expr::literal(Value::string(part.clone()), text.clone()) });
+                    args.push(Expr {
+                        site: self.site(span),
+                        ..Expr::literal(Value::string(part.clone()), text.clone())
+                    });
                 }
                 ast::FormatPart::Expr(e) => match self.check(e, Some(&text.with_nullable(true))) {
                     Some(value) => match self.as_text(value, e.span) {

@@ -62,9 +62,14 @@ impl Checker<'_> {
             let ty = self.value_type(&decl.ty);
             if let Some(first) = fields[..n].iter().find(|before| before.name.text == decl.name.text) {
                 let first = self.loc(first.name.span);
-                self.error("E0425", decl.name.span, format!("the field `{}` is declared twice", decl.name.text), "again")
-                    .related(first, "here first")
-                    .help("leave one of them out, or give it another name");
+                self.error(
+                    "E0425",
+                    decl.name.span,
+                    format!("the field `{}` is declared twice", decl.name.text),
+                    "again",
+                )
+                .related(first, "here first")
+                .help("leave one of them out, or give it another name");
                 sound = false;
             }
             match ty {
@@ -108,9 +113,11 @@ impl Checker<'_> {
         match better {
             Some(better) => {
                 let mark = if t.nullable { "?" } else { "" };
-                report
-                    .help(format!("write `{better}`"))
-                    .fix(format!("write `{better}`"), t.span, format!("{better}{mark}"))
+                report.help(format!("write `{better}`")).fix(
+                    format!("write `{better}`"),
+                    t.span,
+                    format!("{better}{mark}"),
+                )
             }
             None => report.help(super::names::list_of("the declared records are", &records)),
         };

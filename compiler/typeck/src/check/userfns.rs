@@ -37,8 +37,13 @@ impl Checker<'_> {
         let mut sound = true;
         for (n, param) in decl.params.iter().enumerate() {
             if decl.params[..n].iter().any(|before| before.name.text == param.name.text) {
-                self.error("E0425", param.name.span, format!("the parameter `{}` is declared twice", param.name.text), "again")
-                    .help("give it another name");
+                self.error(
+                    "E0425",
+                    param.name.span,
+                    format!("the parameter `{}` is declared twice", param.name.text),
+                    "again",
+                )
+                .help("give it another name");
                 sound = false;
             }
             let Some(ty) = self.parameter_type(param) else {
@@ -127,7 +132,8 @@ impl Checker<'_> {
             return None;
         }
         if self.state.calls.len() >= MAX_CALLS {
-            self.error("E0422", call.name.span, "functions call each other more than 32 deep", "").help("write shorter chains");
+            self.error("E0422", call.name.span, "functions call each other more than 32 deep", "")
+                .help("write shorter chains");
             return None;
         }
         let args = self.bind(function, call)?;
@@ -173,6 +179,9 @@ impl Checker<'_> {
                 return None;
             }
             let test = self.node(ExprKind::IsNull(Box::new(value)), DataType::of(Type::Bool), span)?;
+            if test.kind == ExprKind::Literal(Value::Bool(true)) {
+                return Some(null);
+            }
             arms.push((test, null.clone()));
         }
         self.node(ExprKind::Case { arms, otherwise: Box::new(body) }, ty, span)
@@ -227,9 +236,14 @@ impl Checker<'_> {
             if !in_class(&value.ty.ty, class) {
                 let ty = value.ty.clone();
                 let places = self.places_of(&value);
-                self.error("E0512", span, format!("{} takes {class}, and this is {ty}", target.words()), format!("{ty}"))
-                    .related_all(places)
-                    .related(crate::Loc { item: function.item.clone(), span: param.span }, "declared here");
+                self.error(
+                    "E0512",
+                    span,
+                    format!("{} takes {class}, and this is {ty}", target.words()),
+                    format!("{ty}"),
+                )
+                .related_all(places)
+                .related(crate::Loc { item: function.item.clone(), span: param.span }, "declared here");
                 return None;
             }
             return self.without_null(value, *takes_null, span);
