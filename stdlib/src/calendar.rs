@@ -75,7 +75,8 @@ pub fn iso_week(days: i32) -> u32 {
     (day_of_year(thursday) - 1) / 7 + 1
 }
 
-/// The same day some months later (or earlier), or the month's last day where it has no such day; `None` outside the years 1 to 9999.
+/// The same day some months later (or earlier), or the month's last day where it has no such day; `None` outside the
+/// years 1 to 9999.
 pub fn add_months(days: i32, months: i64) -> Option<i32> {
     let (year, month, day) = civil(days);
     let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;
@@ -123,7 +124,8 @@ impl Unit {
         })
     }
 
-    /// The number of the unit that the instant lies in, counted from some fixed one: equal inside a unit, one more in the next.
+    /// The number of the unit that the instant lies in, counted from some fixed one: equal inside a unit, one more in
+    /// the next.
     pub fn index(self, micros: i64) -> i64 {
         match self {
             Unit::Months(n) => {

@@ -1,5 +1,5 @@
-//! Formats of dates and times, `%Y-%m-%d`: compiled once, then used to read and to write texts. The letters are described
-//! for users in `functions/dates.df`. Also what the CSV reader and writer use for a field's `format:`.
+//! Formats of dates and times, `%Y-%m-%d`: compiled once, then used to read and to write texts. The letters are
+//! described for users in `functions/dates.df`. Also what the CSV reader and writer use for a field's `format:`.
 
 use crate::calendar::{self, DAY_MICROS, MAX_MICROS, MIN_MICROS};
 use crate::zones::Zone;
@@ -17,7 +17,7 @@ enum Item {
     /// Stands for itself.
     Text(String),
     /// A letter; `false` after `%-`: written without leading zeros.
-    Field(Letter, bool),
+    Field(&'static Entry, bool),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,11 @@ enum Part {
     Zone,
 }
 
-/// The letters as written after `%`.
-const LETTERS: [(&str, Letter, Part); 19] = [
+/// A letter as written after `%`, what it means, and what it belongs to.
+type Entry = (&'static str, Letter, Part);
+
+/// The letters.
+static LETTERS: [Entry; 19] = [
     ("Y", Letter::Year, Part::Date),
     ("y", Letter::Year2, Part::Date),
     ("m", Letter::Month, Part::Date),
@@ -133,7 +136,7 @@ impl DateFormat {
     }
 
     fn has(&self, letters: &[Letter]) -> bool {
-        self.items.iter().any(|item| matches!(item, Item::Field(letter, _) if letters.contains(letter)))
+        self.items.iter().any(|item| matches!(item, Item::Field((_, letter, _), _) if letters.contains(letter)))
     }
 
     /// Reads a date: days since 1970-01-01. What the text says of the time is checked and left out.
@@ -149,13 +152,14 @@ impl DateFormat {
         self.read(text).and_then(time).map_err(|fault| self.explain(text, fault))
     }
 
-    /// Reads a datetime: microseconds since 1970-01-01T00:00:00. What the format leaves out of the time is zero; a distance from UTC
-    /// is left out.
+    /// Reads a datetime: microseconds since 1970-01-01T00:00:00. What the format leaves out of the time is zero; a
+    /// distance from UTC is left out.
     pub fn parse_datetime(&self, text: &str) -> Result<i64, String> {
         self.read(text).and_then(|read| read.datetime()).map_err(|fault| self.explain(text, fault))
     }
 
-    /// Reads an instant: microseconds since the epoch. The distance from UTC in the text counts; a format without one needs a zone.
+    /// Reads an instant: microseconds since the epoch. The distance from UTC in the text counts; a format without one
+    /// needs a zone.
     pub fn parse_timestamp(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
         let instant = |read: Read| {
             let local = read.datetime()?;
@@ -247,9 +251,9 @@ fn compile(format: &str, items: &mut Vec<Item>) -> Result<(), String> {
             };
             let found = LETTERS.iter().find(|(name, ..)| letters.starts_with(name));
             match found {
-                Some((name, letter, _)) if padded || UNPADDED.contains(name) => {
-                    items.push(Item::Field(*letter, padded));
-                    rest = &letters[name.len()..];
+                Some(entry) if padded || UNPADDED.contains(entry.0) => {
+                    items.push(Item::Field(entry, padded));
+                    rest = &letters[entry.0.len()..];
                 }
                 _ => return Err(unknown_letter(format, rest)),
             }
@@ -446,7 +450,7 @@ impl DateFormat {
                     c.at += text.len();
                     continue;
                 }
-                Item::Field(letter, _) => *letter,
+                Item::Field((_, letter, _), _) => *letter,
             };
             match letter {
                 Letter::Year => read.year = Some(c.number((4, 4), 1, 9999, "a year in four digits")?),
@@ -504,13 +508,11 @@ impl DateFormat {
                     out.push_str(text);
                     continue;
                 }
-                Item::Field(letter, padded) => (*letter, *padded),
+                Item::Field((name, _, part), _) if !parts.contains(part) => {
+                    return Err(format!("a {what} has nothing for `%{name}` in the format `{}`", self.text));
+                }
+                Item::Field((_, letter, _), padded) => (*letter, *padded),
             };
-            if let Some((name, _, part)) = LETTERS.iter().find(|(_, l, _)| *l == letter)
-                && !parts.contains(part)
-            {
-                return Err(format!("a {what} has nothing for `%{name}` in the format `{}`", self.text));
-            }
             let two = if padded { 2 } else { 1 };
             // Writing to a `String` cannot fail.
             let _ = match letter {

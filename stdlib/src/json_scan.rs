@@ -1,4 +1,5 @@
-//! Finding values inside JSON text without building a tree: everything stays as it was written, numbers keep their digits.
+//! Finding values inside JSON text without building a tree: everything stays as it was written, numbers keep their
+//! digits.
 //!
 //! RFC 8259, nested [`MAX_DEPTH`] deep at most. It knows nothing of types or functions.
 
@@ -140,7 +141,8 @@ fn unescape(inside: &str) -> String {
     out
 }
 
-/// A text being scanned. Each method stands before what it takes and leaves the place after it; `None` where it isn't there.
+/// A text being scanned. Each method stands before what it takes and leaves the place after it; `None` where it isn't
+/// there.
 struct Scan<'t> {
     text: &'t str,
     at: usize,

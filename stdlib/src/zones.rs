@@ -24,7 +24,8 @@ impl Zone {
         })
     }
 
-    /// How far the zone's clocks are ahead of UTC at an instant, in seconds. `None` for instants that chrono can't hold.
+    /// How far the zone's clocks are ahead of UTC at an instant, in seconds. `None` for instants that chrono can't
+    /// hold.
     pub fn offset_at(self, instant: i64) -> Option<i32> {
         let utc = naive(instant)?;
         Some(self.0.offset_from_utc_datetime(&utc).fix().local_minus_utc())
@@ -35,14 +36,14 @@ impl Zone {
         instant.checked_add(i64::from(self.offset_at(instant)?) * 1_000_000)
     }
 
-    /// The instant at which the zone's clocks show `local`: the earlier one of a time shown twice; a time that is skipped is
-    /// moved on by the length of the gap, as PostgreSQL does.
+    /// The instant at which the zone's clocks show `local`: the earlier one of a time shown twice; a time that is
+    /// skipped is moved on by the length of the gap, as PostgreSQL does.
     pub fn to_instant(self, local: i64) -> Option<i64> {
         let clock = naive(local)?;
         let offset = match self.0.offset_from_local_datetime(&clock).earliest() {
             Some(offset) => offset,
-            // In a gap the offset before it counts, and `local` read as UTC, less a day, is an instant before it: gaps are an
-            // hour or two, or a whole day where a zone that was far behind UTC crossed the date line.
+            // In a gap the offset before it counts, and `local` read as UTC, less a day, is an instant before it: gaps
+            // are an hour or two, or a whole day where a zone that was far behind UTC crossed the date line.
             None => self.0.offset_from_utc_datetime(&clock.checked_sub_signed(TimeDelta::days(1))?),
         };
         local.checked_sub(i64::from(offset.fix().local_minus_utc()) * 1_000_000)

@@ -1,7 +1,7 @@
 //! What the bodies share: taking arguments apart, saying no, and the limit on results.
 //!
-//! The compiler has checked the arguments' types. A value of another kind is refused like any bad argument, so that nothing can
-//! panic here.
+//! The compiler has checked the arguments' types. A value of another kind is refused like any bad argument, so that
+//! nothing can panic here.
 
 use super::FnError;
 use dfc_ir::Value;

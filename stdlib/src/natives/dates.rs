@@ -75,13 +75,12 @@ pub(super) const TABLE: &[Native] = &[
     Native::strict("epoch_millis", |args, _| number(instant(args, 0)?.div_euclid(1_000))),
     Native::strict("from_epoch", |args, _| {
         let amount = small_int(args, 0)?;
-        let size = match if args.len() > 1 { text(args, 1)? } else { "second" } {
-            "second" => 1_000_000,
-            "millisecond" => 1_000,
-            "microsecond" => 1,
-            other => {
+        let name = if args.len() > 1 { text(args, 1)? } else { "second" };
+        let size = match Unit::by_name(name) {
+            Ok(Unit::Micros(size @ ..=1_000_000)) => size,
+            _ => {
                 return Err(refuse(format!(
-                    "`from_epoch` counts in `second`, `millisecond` or `microsecond`, not in `{other}`"
+                    "`from_epoch` counts in `second`, `millisecond` or `microsecond`, not in `{name}`"
                 )));
             }
         };

@@ -1,4 +1,5 @@
-//! Numbers: rounding, roots, logarithms, remainders. A decimal's scale is its type's. Results are checked against their type.
+//! Numbers: rounding, roots, logarithms, remainders. A decimal's scale is its type's. Results are checked against
+//! their type.
 
 use super::args::{Checked, Result, bytes, division_by_zero, overflow, refuse, small_int, value, wrong_kind};
 use super::{CallTypes, Native};
@@ -167,8 +168,8 @@ fn pow10(exponent: i64) -> Option<i128> {
     10i128.checked_pow(u32::try_from(exponent).ok()?)
 }
 
-/// A float rounded at `digits` digits after the point, the way SQL engines do: multiplied, rounded, divided. Where the power of ten
-/// or the product passes float64 the number has no such digits and stays.
+/// A float rounded at `digits` digits after the point, the way SQL engines do: multiplied, rounded, divided. Where the
+/// power of ten or the product passes float64 the number has no such digits and stays.
 fn round_float(x: f64, digits: i64, way: Way) -> f64 {
     let whole = |x: f64| match way {
         Way::Nearest => x.round(),

@@ -1,4 +1,5 @@
-//! Text. Positions and lengths count characters; where all of them are ASCII that is found out first and bytes are counted.
+//! Text. Positions and lengths count characters; where all of them are ASCII that is found out first and bytes are
+//! counted.
 
 use super::Native;
 use super::args::{Checked, Result, check_size, count, int, refuse, shown, small_int, string, text, value, wrong_kind};
@@ -200,7 +201,7 @@ fn format(args: &[Value<'_>], _: &super::CallTypes<'_>) -> Result {
     }
     if used != values {
         return Err(refuse(format!(
-            "the template `{}` has places for {used} values, {values} are given",
+            "the template `{}` has {used} places for values, and the call gives {values}",
             shown(template)
         )));
     }

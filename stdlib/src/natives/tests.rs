@@ -145,7 +145,7 @@ fn texts_change() {
     gives("concat", &[s("a"), s(""), s("b")], s("ab"));
     gives("format", &[s("no places")], s("no places"));
     gives("format", &[s("{}{{{}}}é"), s("{}"), s("b")], s("{}{b}é"));
-    fails("format", &[s("{} {}"), s("a")], "R0105", "2 values, 1 are given");
+    fails("format", &[s("{} {}"), s("a")], "R0105", "2 places for values, and the call gives 1");
     fails("format", &[s("{"), s("a")], "R0105", "single brace");
     gives("chr", &[i(0x1F600)], s("😀"));
     fails("chr", &[i(i128::from(i64::MIN))], "R0105", "code point");
