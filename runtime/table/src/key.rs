@@ -120,7 +120,7 @@ pub(crate) fn decode<'k>(key: &mut &'k [u8], ty: &DataType) -> Value<'k> {
     if present { value } else { Value::Null }
 }
 
-/// Added to the length of a key before its first word.
+/// Where a hash begins.
 pub const HASH_SEED: u64 = 0x243F_6A88_85A3_08D3;
 /// Multiplies each word.
 pub const HASH_WORD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -137,14 +137,16 @@ pub fn fold(a: u64, b: u64) -> u64 {
 /// The hash of a key's bytes. Compiled code computes the same:
 ///
 /// ```text
-/// h = len ^ HASH_SEED
+/// h = HASH_SEED
 /// for each eight bytes, as a little-endian word w; the last ones, if fewer, filled up with zeros:
 ///     h = fold(h ^ w, HASH_WORD)
-/// fold(h, HASH_END)
+/// fold(h ^ len, HASH_END)
 /// ```
+///
+/// The length comes last: before the first word it would cancel out with the length that a text begins with.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
-    let mut hash = key.len() as u64 ^ HASH_SEED;
+    let mut hash = HASH_SEED;
     let (words, rest) = key.as_chunks::<8>();
     for word in words {
         hash = fold(hash ^ u64::from_le_bytes(*word), HASH_WORD);
@@ -154,7 +156,7 @@ pub fn hash_key(key: &[u8]) -> u64 {
         word[..rest.len()].copy_from_slice(rest);
         hash = fold(hash ^ u64::from_le_bytes(word), HASH_WORD);
     }
-    fold(hash, HASH_END)
+    fold(hash ^ key.len() as u64, HASH_END)
 }
 
 /// Which of `parts` tasks a hash belongs to, by its high bits: `hash × parts ÷ 2⁶⁴`.
