@@ -3,6 +3,7 @@
 //! A program is compiled once and run by many threads: whatever changes while a batch passes is in a context of that call.
 //! It may not know tasks, queues or connectors.
 
+mod aggregate;
 mod columns;
 mod compiled;
 mod context;
@@ -20,9 +21,11 @@ mod tests;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use aggregate::PreparedAggregate;
 use arrow_array::ArrayRef;
 use dfc_batch::{Batch, RowError};
 pub use dfc_eval::Env;
+use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, Expr, Program, Schema};
 
 /// Which tier runs a program.
@@ -114,6 +117,23 @@ pub fn prepare_exprs(
         schema: Schema { fields: fields.collect() },
     };
     prepare_program(&program, tier, env)
+}
+
+/// Makes an aggregate ready, fused with the program before it, whose outputs are the aggregate's input.
+pub fn prepare_aggregate(
+    program: Option<&Program>,
+    spec: &AggregateSpec,
+    tier: Tier,
+    env: Env,
+) -> (Arc<dyn PreparedAggregate>, CompileReport) {
+    let prepared = program.map(|program| prepare_program(program, tier, env));
+    let (program, report) = match prepared {
+        Some((program, report)) => (Some(program), report),
+        None => {
+            (None, CompileReport { program: spec.node.clone(), micros: 0, code_bytes: 0, not_compiled: Vec::new() })
+        }
+    };
+    (Arc::new(aggregate::Separate { program, spec: spec.clone(), env }), report)
 }
 
 /// The cranelift function of a program, for `dfc plan --emit clif`. Errors: the text of the expression that can't be compiled.
