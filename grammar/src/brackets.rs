@@ -15,6 +15,8 @@ pub(crate) enum Balance {
     Balanced,
     /// These openers (indices of symbols, outermost first) have none; the parse must end before symbol `before`.
     Unclosed { openers: Vec<usize>, before: usize },
+    /// Closers without a partner, the first at symbol `first` as the symbols were before they were mended.
+    Stray { first: usize, faults: Vec<SyntaxError> },
     /// A limit was passed: the item is not parsed.
     TooDeep(SyntaxError),
 }
@@ -88,8 +90,10 @@ fn separates(symbols: &[Symbol<'_>], i: usize) -> bool {
     }
 }
 
-/// Checks the brackets of an item. Stray and mixed-up closers are reported and mended in place.
-pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Vec<SyntaxError>) -> Balance {
+/// Checks the brackets of an item. Stray and mixed-up closers are mended in place.
+pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str) -> Balance {
+    let mut first = None;
+    let mut errors: Vec<SyntaxError> = Vec::new();
     // Openers with the operators counted on the level outside them.
     let mut open: Vec<(usize, T, usize)> = Vec::new();
     let (mut here, mut outside) = (0usize, 0usize);
@@ -113,6 +117,7 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
                 open.iter().rposition(|(_, kind, _)| closer(*kind).is_some_and(|(close, _)| symbols[i].is(close)));
             match (matching, open.last().copied()) {
                 (_, None) => {
+                    first.get_or_insert(i);
                     errors.push(stray_closer(symbols[i].span, text));
                     stray.push(i);
                 }
@@ -123,6 +128,7 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
                     }
                 }
                 (None, Some((opener, kind, _))) => {
+                    first.get_or_insert(i);
                     if let Some((close, meant)) = closer(kind) {
                         // `x])`: the right one follows, so this one is too many.
                         if symbols.get(i + 1).is_some_and(|next| next.is(close)) {
@@ -151,7 +157,10 @@ pub(crate) fn balance(symbols: &mut Vec<Symbol<'_>>, text: &str, errors: &mut Ve
     for i in stray.into_iter().rev() {
         symbols.remove(i);
     }
-    Balance::Balanced
+    match first {
+        Some(first) => Balance::Stray { first, faults: errors },
+        None => Balance::Balanced,
+    }
 }
 
 fn too_deep(span: Span) -> SyntaxError {
@@ -166,7 +175,7 @@ fn too_many(span: Span) -> SyntaxError {
         .help("split it: a `fn`, a `derive` before or a list (`x in [1, 2]`) can hold a part")
 }
 
-fn stray_closer(span: Span, text: &str) -> SyntaxError {
+pub(crate) fn stray_closer(span: Span, text: &str) -> SyntaxError {
     let shown = text.get(span.start as usize..span.end as usize).unwrap_or("");
     SyntaxError::new(error::STRAY_CLOSER, span, format!("this `{shown}` closes nothing"), "no bracket is open here")
         .help("remove it, or put the opening bracket where it belongs")

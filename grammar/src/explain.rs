@@ -174,7 +174,8 @@ impl<'s, 'a> Place<'s, 'a> {
     }
 
     fn before_text(&self) -> String {
-        self.before(1).map_or(String::new(), |symbol| shown(self.source(symbol)))
+        // A symbol that was put in has no text.
+        self.before(1).map(|symbol| self.source(symbol)).filter(|text| !text.is_empty()).map(shown).unwrap_or_default()
     }
 
     fn here_text(&self) -> String {
@@ -251,6 +252,10 @@ impl<'s, 'a> Place<'s, 'a> {
             T::Assign if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
             T::EqEq if e.has(":") => (":", T::Colon, "a name and what belongs to it are parted by `:`"),
             T::Assign if e.has("==") => ("==", T::EqEq, "values are compared with `==`"),
+            // In a record a `:` too many is another field whose name is missing.
+            T::Colon if self.word == Word::Record && !self.after().is_some_and(|s| matches!(s.sym, Sym::String(_))) => {
+                return None;
+            }
             T::Colon | T::EqEq if e.has("=") => ("=", T::Assign, "a name is bound with `=`"),
             _ => return None,
         };
@@ -402,6 +407,13 @@ impl<'s, 'a> Place<'s, 'a> {
             && self.expected.has(":")
             && matches!(before.sym, Sym::Token(kind) if kind.is_reserved())
         {
+            if self.here().is_some_and(|symbol| !symbol.is(T::Comma) && !brackets::closes(symbol)) {
+                let text = self.source(before);
+                let message = format!("expected a value before `{text}`");
+                let fault =
+                    SyntaxError::new(error::EXPECTED_VALUE, before.span, message, "expected a value before this");
+                return Some((Some(fault), Repair::Region));
+            }
             // `select(in, out)`: taken for an argument's name.
             return Some(self.reserved(before, self.at - 1));
         }
@@ -505,7 +517,9 @@ impl<'s, 'a> Place<'s, 'a> {
         )
         .help("a name and what belongs to it are parted by `:`")
         .fix(end, ":");
-        Some((Some(fault), Repair::Insert(vec![Sym::Token(T::Colon)])))
+        // What follows was read before it was known to be a type.
+        let block = self.after().is_some_and(|next| next.is(T::LBrace));
+        Some((Some(fault), if block { Repair::Region } else { Repair::Insert(vec![Sym::Token(T::Colon)]) }))
     }
 
     /// A line that ends in `:` or `=` took the next line's name for its value.
@@ -629,6 +643,22 @@ pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener
     .related(at, "opened here")
     .help(format!("write `{close}` here, or where it belongs"))
     .fix(end, close)
+}
+
+/// A closing bracket whose opening one is missing before the symbol `at`.
+pub(crate) fn missing_opener(text: &str, symbols: &[Symbol<'_>], at: usize, closer: usize, open: T) -> SyntaxError {
+    let mark = match open {
+        T::LParen => "(",
+        T::LBracket => "[",
+        _ => "{",
+    };
+    let (here, close) = (symbols[at].span, symbols[closer].span);
+    let before = Span { start: here.start, end: here.start };
+    let message = format!("expected `{mark}` before {}", shown(source(text, here)));
+    SyntaxError::new(error::STRAY_CLOSER, here, message, format!("expected `{mark}` before this"))
+        .related(close, "closed here")
+        .help(format!("write `{mark}` here, or where it belongs, or remove the `{}`", source(text, close)))
+        .fix(before, mark)
 }
 
 /// A mistake that an action of the grammar found.

@@ -237,6 +237,7 @@ impl Start<'_> {
         // The clauses of a native declaration and the lines of a statement are words in a row.
         let goes_on = match word {
             Some(Word::Native) => !self.at_column_zero(),
+            Some(Word::Operator) => ["state", "on", "let", "emit"].contains(&here),
             Some(_) => false,
             None => {
                 let first = self.tokens[self.solid[at].index].text(self.text).to_lowercase();

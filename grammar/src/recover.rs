@@ -19,6 +19,9 @@ use std::ops::Range;
 /// Parses of one item at most: more mistakes than these wait until the first are mended.
 const ATTEMPTS: usize = 40;
 
+/// Places tried for an opening bracket that is missing.
+const LOOK_BACK: usize = 6;
+
 /// A mistake the grammar met: the index of the symbol it could not take (the number of symbols at the end), and what it
 /// could have taken.
 struct Stop {
@@ -36,8 +39,21 @@ pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) 
     if prepared.swallowed {
         return None;
     }
-    match brackets::balance(&mut prepared.symbols, text, &mut prepared.errors) {
+    let as_written = prepared.symbols.clone();
+    match brackets::balance(&mut prepared.symbols, text) {
         Balance::Balanced => {}
+        Balance::Stray { first, faults } => {
+            if let Some(fault) = missing_opener(text, &as_written, &prepared.docs, first, faults.len() > 1) {
+                prepared.errors.push(fault);
+                return None;
+            }
+            // After a second one it is not clear what belongs together.
+            if faults.len() > 1 {
+                prepared.errors.push(brackets::stray_closer(as_written[first].span, text));
+                return None;
+            }
+            prepared.errors.extend(faults);
+        }
         Balance::TooDeep(fault) => {
             prepared.errors.push(fault);
             return None;
@@ -282,6 +298,42 @@ fn is_record_literal(symbols: &[Symbol<'_>], opener: usize, word: Word) -> bool 
                 && before.sym != Sym::Word(Word::RecordType)
         }
     }
+}
+
+/// Where the opening bracket of a stray closer was probably meant to be: where the grammar stops before it, or shortly
+/// before that, and goes on past the closer with the bracket put in.
+fn missing_opener(
+    text: &str,
+    symbols: &[Symbol<'_>],
+    docs: &Docs,
+    closer: usize,
+    several: bool,
+) -> Option<SyntaxError> {
+    let openers = [T::LParen, T::LBracket, T::LBrace];
+    let open =
+        openers.into_iter().find(|open| brackets::closer(*open).is_some_and(|(close, _)| symbols[closer].is(close)))?;
+    let stop = match run(symbols, docs) {
+        Err(Failure::Stop(stop)) if stop.at <= closer => stop.at,
+        _ => closer,
+    };
+    // The closer alone is the mistake.
+    if stop == closer && !several {
+        return None;
+    }
+    let mut trial = symbols.to_vec();
+    for at in (1..=stop).rev().take(LOOK_BACK) {
+        trial.insert(at, Symbol::put(Sym::Token(open), symbols[at].span));
+        let past = match run(&trial, docs) {
+            Ok(_) => true,
+            Err(Failure::Stop(stop)) => stop.at > closer + 2,
+            Err(Failure::Refused(_)) => false,
+        };
+        if past && at < closer {
+            return Some(explain::missing_opener(text, symbols, at, closer, open));
+        }
+        trial.remove(at);
+    }
+    None
 }
 
 /// Reports a bracket without its partner, at the most telling place.

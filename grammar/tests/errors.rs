@@ -50,6 +50,8 @@ const CASES: &[Case] = &[
     ("stream a = b |> take(1))", &[("E0107", ")")]),
     ("stream a = b |> take(1]", &[("E0107", "]")]),
     ("stream a = b |> take(1])", &[("E0107", "]")]),
+    ("stream a = b |> aggregate(by: c, d], e: count())", &[("E0107", "d")]),
+    ("record R a: int64 }", &[("E0107", "a")]),
     ("strem a = b", &[("E0108", "strem")]),
     ("stream a = b\nstraem c = d\nstream e = f", &[("E0108", "straem")]),
     ("42", &[("E0108", "42")]),
