@@ -1,11 +1,20 @@
 //! What can be said of a plan before anything is opened: who writes and reads what, and whether the parts fit (D2).
 
-use std::collections::BTreeSet;
-
 use dfc_ir::StagePlan;
 use dfc_ir::stage::{Partition, Stage, StageInput, StageOp, StageOutput};
 
 use crate::RunError;
+
+/// Why a stage doesn't go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standstill {
+    /// It hasn't started: a join table is missing. It reads nothing.
+    Waits,
+    /// It has started (perhaps), but one of its readers takes nothing more. It reads nothing.
+    Held,
+    /// One of its writers gives nothing. It would read.
+    Starves,
+}
 
 /// Who is connected with whom. Stages are numbered as in the plan.
 pub(crate) struct Layout {
@@ -15,10 +24,10 @@ pub(crate) struct Layout {
     pub(crate) reader: Vec<usize>,
     /// For each join table its building stages.
     pub(crate) builders: Vec<Vec<usize>>,
-    /// For each stage all stages that must run for it, itself included.
-    upstream: Vec<BTreeSet<usize>>,
     /// For each stage the join tables it probes.
     pub(crate) probes: Vec<Vec<usize>>,
+    /// For each stage the exchange it reads.
+    input: Vec<Option<usize>>,
 }
 
 impl Layout {
@@ -30,18 +39,13 @@ impl Layout {
             writers: vec![Vec::new(); plan.exchanges],
             reader: vec![usize::MAX; plan.exchanges],
             builders: vec![Vec::new(); plan.tables],
-            upstream: Vec::new(),
             probes: Vec::new(),
+            input: Vec::new(),
         };
         for (index, stage) in plan.stages.iter().enumerate() {
-            let mut upstream = BTreeSet::from([index]);
-            let mut after = |stages: &mut dyn Iterator<Item = usize>| {
-                stages.for_each(|writer| upstream.extend(layout.upstream[writer].iter().copied()));
-            };
             if let StageInput::Exchange { id, .. } = stage.input {
-                match layout.writers.get(id) {
-                    Some(writers) if !writers.is_empty() => after(&mut writers.iter().map(|(writer, _)| *writer)),
-                    _ => return wrong(stage, "nobody before it writes what it reads"),
+                if layout.writers.get(id).is_none_or(Vec::is_empty) {
+                    return wrong(stage, "nobody before it writes what it reads");
                 }
                 if layout.reader[id] != usize::MAX {
                     return wrong(stage, "another stage reads the same exchange");
@@ -52,9 +56,8 @@ impl Layout {
             for (k, op) in stage.ops.iter().enumerate() {
                 match op {
                     StageOp::Probe { table, .. } => {
-                        match layout.builders.get(*table) {
-                            Some(builders) if !builders.is_empty() => after(&mut builders.iter().copied()),
-                            _ => return wrong(stage, "nobody before it builds the join table it probes"),
+                        if layout.builders.get(*table).is_none_or(Vec::is_empty) {
+                            return wrong(stage, "nobody before it builds the join table it probes");
                         }
                         probes.push(*table);
                     }
@@ -86,8 +89,11 @@ impl Layout {
                     StageOutput::Sink { .. } => {}
                 }
             }
-            layout.upstream.push(upstream);
             layout.probes.push(probes);
+            layout.input.push(match stage.input {
+                StageInput::Exchange { id, .. } => Some(id),
+                StageInput::Source { .. } => None,
+            });
         }
         match layout.reader.iter().position(|&reader| reader == usize::MAX) {
             Some(id) => Err(RunError::Plan(format!("nobody reads exchange {id}"))),
@@ -95,12 +101,56 @@ impl Layout {
         }
     }
 
-    /// Whether the exchange must take everything until its reader has started: the reader waits for a join table, and whoever makes
-    /// that table also feeds this exchange, so that holding the writers back would hold the table back.
-    pub(crate) fn may_lock(&self, exchange: usize) -> bool {
-        let makers = self.probes[self.reader[exchange]].iter().flat_map(|&table| &self.builders[table]);
-        let makers: BTreeSet<usize> = makers.flat_map(|&stage| self.upstream[stage].iter().copied()).collect();
-        self.writers[exchange].iter().any(|(writer, _)| !self.upstream[*writer].is_disjoint(&makers))
+    /// For each exchange whether it must take everything until its reader has started: the reader waits for a join table, and if it
+    /// held its writers back meanwhile, that table would never be complete.
+    pub(crate) fn unbounded(&self) -> Vec<bool> {
+        let mut unbounded = vec![false; self.reader.len()];
+        for (stage, input) in self.input.iter().enumerate() {
+            if let Some(input) = *input
+                && !self.probes[stage].is_empty()
+            {
+                // The more exchanges are unbounded the less is held back: what was found free of locks before stays so.
+                unbounded[input] = self.locks_itself(stage, &unbounded);
+            }
+        }
+        unbounded
+    }
+
+    /// Whether a stage that waits for its join tables keeps them from being completed, along whatever way: a stage that reads nothing
+    /// holds its writers back where their exchange is bounded; a stage that is held back starves its readers and is missing at the join
+    /// tables it builds; whoever waits for one of those reads nothing either. Each of these follows from a single cause, so that any
+    /// standstill is a circle that one of its stages finds by starting here.
+    fn locks_itself(&self, waiting: usize, unbounded: &[bool]) -> bool {
+        let mut seen = vec![[false; 3]; self.input.len()];
+        let mut work = vec![(waiting, Standstill::Waits)];
+        while let Some((stage, why)) = work.pop() {
+            if std::mem::replace(&mut seen[stage][why as usize], true) {
+                continue;
+            }
+            if let Some(input) = self.input[stage]
+                && match why {
+                    Standstill::Waits => !unbounded[input],
+                    Standstill::Held => true,
+                    Standstill::Starves => false,
+                }
+            {
+                work.extend(self.writers[input].iter().map(|(writer, _)| (*writer, Standstill::Held)));
+            }
+            for (exchange, writers) in self.writers.iter().enumerate() {
+                if writers.iter().any(|(writer, _)| *writer == stage) {
+                    work.push((self.reader[exchange], Standstill::Starves));
+                }
+            }
+            for (table, _) in self.builders.iter().enumerate().filter(|(_, builders)| builders.contains(&stage)) {
+                for reader in (0..self.probes.len()).filter(|&reader| self.probes[reader].contains(&table)) {
+                    if reader == waiting {
+                        return true;
+                    }
+                    work.push((reader, Standstill::Waits));
+                }
+            }
+        }
+        false
     }
 
     /// Most tasks that stage may have for what it reads and does.

@@ -55,9 +55,11 @@ impl Setup<'_> {
         let sources = self.open_sources()?;
         let tasks = self.count_tasks(&layout, &sources);
         let ordered = self.in_order(&layout, &tasks);
-        let exchanges: Vec<_> = (0..self.plan.exchanges)
-            .map(|id| Arc::new(self.exchange(&layout, id, &tasks, &ordered)))
-            .collect();
+        let exchanges = layout.unbounded().into_iter().enumerate().map(|(id, unbounded)| {
+            let shape = ExchangeShape { unbounded, ..self.exchange(&layout, id, &tasks, &ordered) };
+            Arc::new(Exchange::new(&shape, self.job.scheduler.clone()))
+        });
+        let exchanges: Vec<_> = exchanges.collect();
         let tables = layout.builders.iter().enumerate().map(|(id, builders)| {
             let tasks = builders.iter().map(|&stage| tasks[stage]).sum();
             Arc::new(TableSlot::new(tasks, self.table_shape(builders, id), self.job.scheduler.clone()))
@@ -180,7 +182,7 @@ impl Setup<'_> {
         ordered
     }
 
-    fn exchange(&self, layout: &Layout, id: usize, tasks: &[usize], ordered: &[bool]) -> Exchange {
+    fn exchange(&self, layout: &Layout, id: usize, tasks: &[usize], ordered: &[bool]) -> ExchangeShape {
         let readers = tasks[layout.reader[id]];
         let writers = &layout.writers[id];
         let by_hash = writers.iter().any(|(_, partition)| matches!(partition, Partition::Hash(_)));
@@ -188,14 +190,13 @@ impl Setup<'_> {
             [(writer, Partition::Any | Partition::Gather)] => ordered[*writer] && tasks[*writer] > 1,
             _ => false,
         };
-        let shape = ExchangeShape {
+        ExchangeShape {
             lanes: if by_hash { readers } else { 1 },
             readers: if by_hash { 1 } else { readers },
             writers: writers.iter().map(|(writer, _)| tasks[*writer]).sum(),
             ordered: restores,
-            unbounded: layout.may_lock(id),
-        };
-        Exchange::new(&shape, self.job.scheduler.clone())
+            unbounded: false,
+        }
     }
 
     fn table_shape(&self, builders: &[usize], table: usize) -> TableShape {

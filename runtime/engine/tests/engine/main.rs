@@ -2,8 +2,10 @@
 
 mod aggregates;
 mod failures;
+mod files;
 mod flow;
 mod joins;
 mod operators;
 mod rejects;
+mod stress;
 mod support;
