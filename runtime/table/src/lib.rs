@@ -1,10 +1,13 @@
-//! Keyed state: one table from packed keys to fixed-width states, and the aggregate functions over it.
+//! Keyed state: one table from packed keys to fixed-width states, and the aggregate functions over it; and the table of a
+//! join's right side.
 //!
 //! It may not know tasks, queues or plans.
 
+mod columns;
 mod estimate;
 mod finish;
 pub mod fixed;
+mod join;
 mod key;
 mod layout;
 mod pages;
@@ -12,6 +15,7 @@ mod side;
 mod table;
 mod update;
 
+pub use join::{JoinTable, TooManyRows};
 pub use key::{HASH_END, HASH_SEED, HASH_WORD, KeyLayout, KeyPart, fold, hash_key, partition};
 pub use layout::{StateKind, StateLayout, StateSlot};
 pub use table::{GroupIndex, GroupTable, find_or_insert};
