@@ -47,7 +47,7 @@ pub(crate) trait Operator: Send {
 /// An operator of a stage, to be opened by each task.
 pub(crate) enum PreparedOp {
     Program(PreparedRows),
-    Partial(Arc<PreparedPartial>),
+    Partial(PreparedPartial),
     Final(PreparedFinal),
     Distinct(PreparedDistinct),
     Probe(Arc<PreparedProbe>),

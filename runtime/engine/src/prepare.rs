@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dfc_ir::plan::SortKey;
-use dfc_ir::stage::{AggregateSpec, Stage, StageOp};
+use dfc_ir::stage::{Stage, StageOp};
 use dfc_ir::{DataType, Expr};
-use dfc_jit::{CompileReport, PreparedProgram, prepare_exprs, prepare_program};
+use dfc_jit::{CompileReport, PreparedProgram, prepare_aggregate, prepare_exprs, prepare_program};
 
 use crate::ops::{
     PreparedDistinct, PreparedFinal, PreparedOp, PreparedPartial, PreparedProbe, PreparedRows, PreparedSort,
@@ -31,10 +31,6 @@ pub(crate) fn prepare_ops(
     tables: &[Arc<TableSlot>],
     report: &mut dyn FnMut(CompileReport),
 ) -> Result<PreparedOps, RunError> {
-    let partial = |spec: &AggregateSpec, program| {
-        let spec = Arc::new(spec.clone());
-        PreparedOp::Partial(Arc::new(PreparedPartial { spec, program, env: options.env }))
-    };
     let mut types = input_types(stage);
     let mut prepared = PreparedOps { ops: Vec::new(), names: Vec::new() };
     let mut ops = stage.ops.iter().peekable();
@@ -45,19 +41,24 @@ pub(crate) fn prepare_ops(
             program
         };
         let (name, op_ready) = match op {
-            StageOp::Program(program) => {
-                let (rows, said) = prepare_program(program, options.tier, options.env);
-                report(said);
-                match ops.peek() {
-                    Some(StageOp::AggregatePartial(spec)) => {
-                        ops.next();
-                        let name = format!("{} → {}", program.name, spec.node);
-                        (name, partial(spec, Some(rows)))
-                    }
-                    _ => (program.name.clone(), PreparedOp::Program(PreparedRows(rows))),
+            StageOp::Program(program) => match ops.peek() {
+                Some(StageOp::AggregatePartial(spec)) => {
+                    ops.next();
+                    let (aggregate, said) = prepare_aggregate(Some(program), spec, options.tier, options.env);
+                    report(said);
+                    (format!("{} → {}", program.name, spec.node), PreparedOp::Partial(PreparedPartial(aggregate)))
                 }
+                _ => {
+                    let (rows, said) = prepare_program(program, options.tier, options.env);
+                    report(said);
+                    (program.name.clone(), PreparedOp::Program(PreparedRows(rows)))
+                }
+            },
+            StageOp::AggregatePartial(spec) => {
+                let (aggregate, said) = prepare_aggregate(None, spec, options.tier, options.env);
+                report(said);
+                (spec.node.clone(), PreparedOp::Partial(PreparedPartial(aggregate)))
             }
-            StageOp::AggregatePartial(spec) => (spec.node.clone(), partial(spec, None)),
             StageOp::AggregateFinal(spec) => {
                 let last = PreparedFinal { spec: Arc::new(spec.clone()), parts: tasks };
                 (spec.node.clone(), PreparedOp::Final(last))

@@ -4,30 +4,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dfc_batch::{Batch, RowError};
-use dfc_eval::{Env, EvalError};
+use dfc_eval::EvalError;
 use dfc_ir::stage::AggregateSpec;
-use dfc_jit::PreparedProgram;
+use dfc_jit::PreparedAggregate;
 use dfc_table::GroupTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
 
-/// The first half.
-pub(crate) struct PreparedPartial {
-    pub(crate) spec: Arc<AggregateSpec>,
-    /// The program before it.
-    pub(crate) program: Option<Arc<dyn PreparedProgram>>,
-    pub(crate) env: Env,
-}
+/// The first half, with the program before it fused in.
+pub(crate) struct PreparedPartial(pub(crate) Arc<dyn PreparedAggregate>);
 
 impl PreparedPartial {
-    pub(crate) fn open(self: &Arc<Self>) -> Box<dyn Operator> {
-        Box::new(Partial { table: Some(GroupTable::new(&self.spec)), aggregate: self.clone(), errors: Vec::new() })
+    pub(crate) fn open(&self) -> Box<dyn Operator> {
+        Box::new(Partial { table: Some(self.0.table()), aggregate: self.0.clone(), errors: Vec::new() })
     }
 }
 
 struct Partial {
-    aggregate: Arc<PreparedPartial>,
+    aggregate: Arc<dyn PreparedAggregate>,
     /// Until it was given.
     table: Option<GroupTable>,
     errors: Vec<RowError>,
@@ -35,21 +30,8 @@ struct Partial {
 
 impl Operator for Partial {
     fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError> {
-        let batch = match &self.aggregate.program {
-            Some(program) => program.run(&batch, &mut self.errors),
-            None => batch,
-        };
         if let Some(table) = &mut self.table {
-            let errors = &mut self.errors;
-            table.update_batch(&batch, &self.aggregate.spec, &self.aggregate.env, &mut |row, error| {
-                errors.push(RowError {
-                    place: batch.origin.as_ref().map(|origin| origin.place(row)),
-                    raw: batch.origin.as_ref().and_then(|origin| origin.raw(row)),
-                    value: error.value,
-                    site: error.site,
-                    ..RowError::new(error.code, error.message)
-                });
-            });
+            self.aggregate.update(&batch, table, &mut self.errors);
         }
         out.report(&mut self.errors)
     }
