@@ -4,9 +4,14 @@
 
 mod chunks;
 mod csv;
+mod discard;
 mod files;
+mod generate;
+mod jsonl;
 mod locate;
 mod options;
+mod parquet;
+mod print;
 pub mod registry;
 mod rows;
 #[cfg(test)]

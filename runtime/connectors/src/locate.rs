@@ -67,3 +67,21 @@ impl<F: Fn(&[u8], usize) -> usize + Send + Sync> Locate for ChunkRows<F> {
         Some(self.chunk.raw(start, (self.row_end)(&self.chunk.text, start)))
     }
 }
+
+/// Locates rows that have a number rather than a line.
+pub(crate) struct NumberedRows {
+    /// The file or source as the user would name it.
+    pub source: Arc<str>,
+    /// Number of the batch's first row, from 1.
+    pub first: u64,
+}
+
+impl Locate for NumberedRows {
+    fn place(&self, row: usize) -> Place {
+        Place { source: self.source.to_string(), row: Some(self.first + row as u64), ..Place::default() }
+    }
+
+    fn raw(&self, _row: usize) -> Option<String> {
+        None
+    }
+}

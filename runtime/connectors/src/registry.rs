@@ -11,11 +11,18 @@ type OpenSink = fn(&SinkSpec, &Schema, &OpenContext) -> Result<Box<dyn Sink>, Co
 /// What can be read.
 const SOURCES: &[(&str, OpenSource)] = &[
     ("csv", crate::csv::open_source),
+    ("jsonl", crate::jsonl::open_source),
+    ("parquet", crate::parquet::open_source),
+    ("generate", crate::generate::open_source),
 ];
 
 /// What can be written.
 const SINKS: &[(&str, OpenSink)] = &[
     ("csv", crate::csv::open_sink),
+    ("jsonl", crate::jsonl::open_sink),
+    ("parquet", crate::parquet::open_sink),
+    ("print", crate::print::open_sink),
+    ("discard", crate::discard::open_sink),
 ];
 
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {

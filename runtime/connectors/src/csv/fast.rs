@@ -243,7 +243,7 @@ mod tests {
         let mut block = [0u8; 64];
         for seed in 0..2000u32 {
             for (i, byte) in block.iter_mut().enumerate() {
-                *byte = (seed.wrapping_mul(2_654_435_761).rotate_left(i as u32) % 7) as u8 * 0x2b;
+                *byte = ((seed.wrapping_mul(2_654_435_761).rotate_left(i as u32) % 7) as u8).wrapping_mul(0x2b);
             }
             for byte in [0, 0x2b, 0x56, 0x81, 0xac, 0xff] {
                 let naive = block.iter().enumerate().fold(0u64, |m, (i, b)| m | (u64::from(*b == byte) << i));

@@ -54,7 +54,7 @@ impl CsvStyle {
         let dialect = Dialect::read(options)?;
         let nulls = options.text("nulls")?.unwrap_or("").as_bytes().to_vec();
         let breaks = |b: &u8| matches!(b, b'\n' | b'\r') || Some(*b) == dialect.quote;
-        if nulls.iter().any(breaks) || memchr::memmem::find(&nulls, &dialect.delimiter).is_some() {
+        if nulls.iter().any(breaks) || nulls.contains(&dialect.delimiter[0]) {
             return Err(ConnectError::new("R0202", "`nulls` can't hold the delimiter, a quote or a line break")
                 .help("a null is written as `nulls` without quotes, so that it differs from every text"));
         }
@@ -79,22 +79,29 @@ impl CsvStyle {
     pub(crate) fn open(self, output: &OutputOptions, schema: &Schema) -> Result<Box<dyn Sink>, ConnectError> {
         let mut output = Output::open(output)?;
         if self.header && !output.continues() {
-            let mut line = Vec::new();
-            for (i, field) in schema.fields.iter().enumerate() {
-                if i > 0 {
-                    line.extend_from_slice(&self.dialect.delimiter);
-                }
-                self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
-                    ConnectError::new("R0202", format!("the column name `{}` {why}", field.external_name()))
-                })?;
-            }
-            line.extend_from_slice(self.line_end);
-            let line = self.encoded(line).map_err(|why| ConnectError::new("R0202", format!("the header {why}")))?;
-            output.put(&line)?;
+            output.put(&self.header_line(schema)?)?;
         }
         let (style, types) = (Arc::new(self), Arc::new(schema.clone()));
-        let make = move || Box::new(CsvEncoder { style: style.clone(), schema: types.clone() }) as Box<dyn Encoder>;
+        let make = move || Box::new(CsvEncoder::new(style.clone(), types.clone())) as Box<dyn Encoder>;
         Ok(Box::new(TextSink::new(output, Box::new(make))))
+    }
+
+    /// The line with the columns' names.
+    ///
+    /// # Errors
+    /// A name that can't be written in this style.
+    pub(crate) fn header_line(&self, schema: &Schema) -> Result<Vec<u8>, ConnectError> {
+        let mut line = Vec::new();
+        for (i, field) in schema.fields.iter().enumerate() {
+            if i > 0 {
+                line.extend_from_slice(&self.dialect.delimiter);
+            }
+            self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
+                ConnectError::new("R0202", format!("the column name `{}` {why}", field.external_name()))
+            })?;
+        }
+        line.extend_from_slice(self.line_end);
+        self.encoded(line).map_err(|why| ConnectError::new("R0202", format!("the header {why}")))
     }
 
     /// Appends a text, quoted where it must be.
@@ -126,15 +133,14 @@ impl CsvStyle {
         if text == self.nulls {
             return true;
         }
-        let delimiter = &self.dialect.delimiter;
+        // A text's end could make a delimiter with what follows it, so its first byte counts as much as the whole.
+        let delimiter = self.dialect.delimiter[0];
         let quote = self.dialect.quote.unwrap_or(b'\n');
-        match delimiter.as_slice() {
+        if text.len() < 64 {
             // Most texts are short: one look at each byte beats the set-up of a search.
-            &[delimiter] if text.len() < 64 => {
-                text.iter().any(|&b| (b == delimiter) | (b == quote) | (b == b'\n') | (b == b'\r'))
-            }
-            _ => memchr::memchr3(quote, b'\n', b'\r', text).is_some() || memchr::memmem::find(text, delimiter).is_some(),
+            return text.iter().any(|&b| (b == delimiter) | (b == quote) | (b == b'\n') | (b == b'\r'));
         }
+        memchr::memchr3(quote, b'\n', b'\r', text).is_some() || memchr::memchr(delimiter, text).is_some()
     }
 
     fn encoded(&self, utf8: Vec<u8>) -> Result<Vec<u8>, String> {
@@ -150,6 +156,13 @@ impl CsvStyle {
 pub(crate) struct CsvEncoder {
     style: Arc<CsvStyle>,
     schema: Arc<Schema>,
+}
+
+impl CsvEncoder {
+    /// For rows of these fields.
+    pub(crate) fn new(style: Arc<CsvStyle>, schema: Arc<Schema>) -> Self {
+        CsvEncoder { style, schema }
+    }
 }
 
 enum Kind<'a> {

@@ -43,10 +43,10 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
 #[inline]
 pub(crate) fn short_decimal(text: &[u8], scale: u8, limit: i64) -> Option<i64> {
     let (negative, digits) = sign(text);
-    // 18 digits and a point: no overflow below.
     if digits.is_empty() || digits.len() > 19 {
         return None;
     }
+    // 18 digits and a point don't overflow; 19 digits may, and are refused after the loop.
     let mut n = 0i64;
     let mut at = 0;
     while at < digits.len() {
@@ -54,7 +54,7 @@ pub(crate) fn short_decimal(text: &[u8], scale: u8, limit: i64) -> Option<i64> {
         if digit > 9 {
             break;
         }
-        n = n * 10 + i64::from(digit);
+        n = n.wrapping_mul(10).wrapping_add(i64::from(digit));
         at += 1;
     }
     let mut missing = usize::from(scale);

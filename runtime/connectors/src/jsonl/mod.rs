@@ -1,0 +1,11 @@
+//! JSON lines: one object a line, matched to fields by key. `scan` walks over the text of an object, `source` makes columns of it,
+//! `sink` writes.
+
+mod scan;
+mod sink;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use sink::{JsonEncoder, open_sink};
+pub(crate) use source::open_source;

@@ -1,0 +1,133 @@
+//! Tests of the JSON lines connector.
+
+use dfc_ir::{DataType, Field, Schema, Type, Value};
+use proptest::prelude::*;
+
+use super::source::open_with_chunk;
+use crate::testing::*;
+
+fn nested() -> Schema {
+    let item = Type::Record(vec![Field::new("sku", ty("string")), Field::new("n", ty("int64?"))]);
+    let mut schema = schema("id: uint64; price: decimal(38,4)?; at: date?; raw: json?; ok: bool?; x: float64?");
+    schema.fields.push(Field::new("items", DataType::optional(Type::List(Box::new(DataType::of(item))))));
+    schema
+}
+
+#[test]
+fn objects_are_read_by_key_with_nested_values() {
+    let folder = Folder::new();
+    let content = concat!(
+        r#"{"id": 18446744073709551615, "price": 1.5, "at": "2026-01-31", "raw": {"a": [1, 2]}, "items": [{"sku": "x\u00e4\n", "n": 1}, {"sku": "y"}]}"#,
+        "\n\n",
+        r#" {"unknown": [[], {}], "x": 1e3, "id": 1, "id": 2, "ok": true, "price": "12345678901234567890123456789012.5", "raw": null} "#,
+        "\r\n{\"\\u0069d\":3}",
+    );
+    let path = folder.file("t.jsonl", content);
+    let schema = nested();
+    let spec = source_spec("jsonl", &[("path", text(&path))], &schema);
+    for chunk in [None, Some(1), Some(100)] {
+        let read = drain(&*open_with_chunk(&spec, &context(), chunk).unwrap(), &schema).unwrap();
+        assert_eq!(read.errors, []);
+        assert_eq!(
+            read.texts(&schema),
+            [
+                r#"18446744073709551615|1.5000|2026-01-31|{"a": [1, 2]}|∅|∅|[{"sku": "xä\n", "n": 1}, {"sku": "y", "n": null}]"#,
+                "2|12345678901234567890123456789012.5000|∅|∅|true|1000.0|∅",
+                "3|∅|∅|∅|∅|∅|∅",
+            ]
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_a_row_error() {
+    let folder = Folder::new();
+    let schema = schema("id: int8; s: string?; at: date?; d: decimal(4,2)?");
+    for (line, code, field, rule) in [
+        (r#"{"id": 128}"#, "R0301", Some("id"), "-128 to 127"),
+        (r#"{"id": 1.0}"#, "R0301", Some("id"), "int8"),
+        (r#"{"id": [1]}"#, "R0301", Some("id"), "single value"),
+        (r#"{"id": true}"#, "R0301", Some("id"), "true"),
+        (r#"{"id": null}"#, "R0302", Some("id"), "never null"),
+        (r#"{}"#, "R0302", Some("id"), "the key is missing"),
+        (r#"{"id": 1, "at": 20260131}"#, "R0301", Some("at"), "a string is expected"),
+        (r#"{"id": 1, "at": "31.01.2026"}"#, "R0301", Some("at"), "2026-01-31"),
+        (r#"{"id": 1, "d": 1.234}"#, "R0301", Some("d"), "3 digits after the point"),
+        (r#"{"id": 1, "s": "\ud800"}"#, "R0301", Some("s"), "surrogate"),
+        (r#"{"id": 1"#, "R0305", None, "byte 9: a comma or `}` is expected"),
+        (r#"[1]"#, "R0305", None, "an object"),
+        (r#"{"id": 1} {"id": 2}"#, "R0305", None, "one object a line"),
+        (r#"{"id": 01}"#, "R0305", None, "byte 9"),
+        (r#"{"id": NaN}"#, "R0305", None, "a value is expected"),
+        ("{\"id\": 1, \"s\": \"a\tb\"}", "R0305", None, "control character"),
+    ] {
+        let path = folder.file("t.jsonl", format!("{{\"id\": 7}}\n{line}\n{{\"id\": 8}}\n"));
+        let read = read("jsonl", &[("path", text(&path))], &schema).unwrap();
+        assert_eq!(read.rows.len(), 2, "{line}");
+        let error = &read.errors[0];
+        assert_eq!((error.code, error.field.as_deref()), (code, field), "{line}: {error:?}");
+        assert!(error.rule.contains(rule), "{line}: {}", error.rule);
+        let place = error.place.as_ref().unwrap();
+        assert_eq!((place.line, place.offset), (Some(2), Some(10)));
+        assert_eq!(error.raw.as_deref(), Some(line));
+    }
+    let deep = format!("{{\"id\": 1, \"x\": {}{}}}\n", "[".repeat(100_000), "]".repeat(100_000));
+    let path = folder.file("deep.jsonl", deep);
+    assert_eq!(read("jsonl", &[("path", text(&path))], &schema).unwrap().codes(), ["R0305"]);
+    let path = folder.file("bad.jsonl", b"{\"id\": 1, \"s\": \"\xff\"}\n");
+    assert_eq!(read("jsonl", &[("path", text(&path))], &schema).unwrap().codes(), ["R0304"]);
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = Folder::new();
+    let schema = nested();
+    let item = |sku: &'static str, n| Value::Record(vec![Value::str(sku), n]);
+    let rows = vec![
+        vec![
+            Value::Int(7), Value::Decimal(-15_000), Value::Date(1), Value::str("{\"a\":\n1}"), Value::Bool(false),
+            Value::Float(0.1), Value::List(vec![item("\"\u{1}\\", Value::Null), item("ä", Value::Int(1))]),
+        ],
+        vec![Value::Int(8), Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null],
+    ];
+    for file in ["t.jsonl", "t.jsonl.gz"] {
+        let pairs = [("path", text(&folder.name(file)))];
+        let (summary, errors) = write("jsonl", &pairs, &schema, vec![batch(&schema, &rows)]).unwrap();
+        assert_eq!((summary.rows, errors.len()), (2, 0));
+        let mut expected = rows.clone();
+        expected[0][3] = Value::str("{\"a\": 1}");
+        assert_eq!(read("jsonl", &pairs, &schema).unwrap().rows, expected);
+    }
+    let content = std::fs::read_to_string(folder.path("t.jsonl")).unwrap();
+    assert!(content.ends_with("{\"id\":8,\"price\":null,\"at\":null,\"raw\":null,\"ok\":null,\"x\":null,\"items\":null}\n"), "{content}");
+}
+
+#[test]
+fn limit_rows_gives_exactly_the_first_ones() {
+    let folder = Folder::new();
+    let path = folder.file("t.jsonl", "{\"id\":1}\n\n{\"id\":2}\n{\"id\":3}");
+    let schema = schema("id: int64");
+    for limit in 0..5 {
+        let cx = crate::OpenContext { limit_rows: Some(limit), ..context() };
+        let source = crate::open_source(&source_spec("jsonl", &[("path", text(&path))], &schema), &cx).unwrap();
+        assert_eq!(drain(&*source, &schema).unwrap().rows.len() as u64, limit.min(3));
+    }
+}
+
+proptest! {
+    #[test]
+    fn hostile_lines_give_rows_or_errors(data in proptest::collection::vec(
+        prop_oneof![
+            Just(b"{\"id\":".to_vec()), Just(b"}".to_vec()), Just(b"\n".to_vec()), Just(b"1".to_vec()), Just(b"\"".to_vec()),
+            Just(b"\\".to_vec()), Just(b"[".to_vec()), Just(b",".to_vec()), any::<u8>().prop_map(|b| vec![b]),
+        ], 0..60), chunk in 1usize..30) {
+        let folder = Folder::new();
+        let path = folder.file("t.jsonl", data.concat());
+        let schema = schema("id: int64?; s: string?");
+        let spec = source_spec("jsonl", &[("path", text(&path))], &schema);
+        // UTF-16's mark is refused when the file is opened.
+        if let Ok(source) = open_with_chunk(&spec, &context(), Some(chunk)) {
+            drain(&*source, &schema).unwrap();
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Parquet files. `convert` says which of a file's types fit which declared ones and turns arrays into declared form, `source` reads
+//! row groups in parallel, `sink` writes.
+
+mod convert;
+mod sink;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use sink::open_sink;
+pub(crate) use source::open_source;

@@ -1,0 +1,267 @@
+//! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use dfc_batch::{Batch, Origin, RowError};
+use dfc_ir::plan::SourceSpec;
+use dfc_ir::{Field, Schema};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+
+use super::convert;
+use crate::files::{InputFile, distance, expand, io_error};
+use crate::locate::NumberedRows;
+use crate::options::OptionReader;
+use crate::rows::Faults;
+use crate::{ConnectError, OpenContext, Reader, Source, SourceCounters};
+
+/// Rows of a batch.
+const BATCH: usize = 16 << 10;
+
+/// Opens it.
+pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
+    let options = OptionReader::new("parquet", &spec.options);
+    let path = options.required("path")?;
+    if path == "-" {
+        return Err(ConnectError::new("R0202", "parquet can't be read from the standard input")
+            .help("such a file is read from its end: name a file"));
+    }
+    let mut shared = Shared {
+        files: Vec::new(),
+        units: Vec::new(),
+        fields: spec.projected().fields,
+        next: AtomicUsize::new(0),
+        cancelled: cx.cancelled.clone(),
+        counters: Arc::default(),
+        bytes: 0,
+    };
+    let mut left = cx.limit_rows.unwrap_or(u64::MAX);
+    let mut seq = 0;
+    for (number, file) in expand(path)?.into_iter().enumerate() {
+        let opened = OpenedFile::open(file, &spec.schema, &spec.projection)?;
+        let mut first_row = 1;
+        for (group, meta) in opened.metadata.metadata().row_groups().iter().enumerate() {
+            let rows = meta.num_rows().max(0) as u64;
+            let wanted = rows.min(left);
+            left -= wanted;
+            if wanted > 0 {
+                let bytes = opened.mask_bytes(meta);
+                shared.bytes += bytes;
+                shared.units.push(Unit { file: number, group, rows: wanted, first_row, first_seq: seq, bytes });
+                seq += wanted.div_ceil(BATCH as u64);
+            }
+            first_row += rows;
+        }
+        shared.files.push(opened);
+    }
+    Ok(Box::new(ParquetSource { shared: Arc::new(shared), tasks: cx.tasks.max(1) }))
+}
+
+struct OpenedFile {
+    file: InputFile,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    /// For each projected field its column in the batches that the reader gives.
+    columns: Vec<usize>,
+}
+
+/// A row group to read.
+struct Unit {
+    file: usize,
+    group: usize,
+    /// Rows wanted of it.
+    rows: u64,
+    /// Number of its first row in the file, from 1.
+    first_row: u64,
+    first_seq: u64,
+    /// Stored bytes of the columns that are read.
+    bytes: u64,
+}
+
+impl OpenedFile {
+    fn open(file: InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
+        let broken = |why: String| {
+            ConnectError::new("R0212", format!("`{}` is no readable Parquet file: {why}", file.name))
+        };
+        let handle = open(&file)?;
+        let metadata =
+            ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()).map_err(|e| broken(e.to_string()))?;
+        let wish = ArrowReaderOptions::new().with_schema(Arc::new(convert::wished(metadata.schema())));
+        // Where the reader can't give the wished form, the file's own is converted afterwards.
+        let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), wish).unwrap_or(metadata);
+        let roots = match_columns(schema, &metadata, &file.name)?;
+        let mut wanted: Vec<usize> = projection.iter().map(|&i| roots[i]).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let columns = projection.iter().filter_map(|&i| wanted.iter().position(|w| *w == roots[i])).collect();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
+        Ok(OpenedFile { file, metadata, mask, columns })
+    }
+
+    fn mask_bytes(&self, group: &parquet::file::metadata::RowGroupMetaData) -> u64 {
+        let columns = group.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
+        columns.map(|(_, c)| c.compressed_size().max(0) as u64).sum()
+    }
+}
+
+fn open(file: &InputFile) -> Result<File, ConnectError> {
+    // Only standard input has no path, and it was refused.
+    let path = file.path.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
+    File::open(path).map_err(|e| io_error("read", &file.name, &e))
+}
+
+/// For each declared field its root column in the file.
+fn match_columns(schema: &Schema, metadata: &ArrowReaderMetadata, file: &str) -> Result<Vec<usize>, ConnectError> {
+    let fields = metadata.schema().fields();
+    let find = |field: &Field| {
+        let name = field.external_name();
+        let mut found = fields.iter().enumerate().filter(|(_, f)| f.name() == name);
+        let Some((at, column)) = found.next() else {
+            let names: Vec<String> = fields.iter().take(20).map(|f| format!("`{}`", f.name())).collect();
+            let near = fields.iter().map(|f| (distance(&name.to_lowercase(), &f.name().to_lowercase()), f.name())).min();
+            let error = ConnectError::new(
+                "R0210",
+                format!("`{file}` has no column `{name}`; it has {}", names.join(", ")),
+            );
+            return Err(match near {
+                Some((d, near)) if d <= 1.max(name.chars().count() / 3) => {
+                    error.help(format!("is it `{near}`? write `{name}: … = \"{near}\"` in the record"))
+                }
+                _ => error,
+            });
+        };
+        if found.next().is_some() {
+            return Err(ConnectError::new("R0211", format!("`{file}` has the column `{name}` more than once")));
+        }
+        match convert::natural(column.data_type()) {
+            Some(from) if convert::fits(&from, &field.ty.ty) => Ok(at),
+            Some(from) => Err(ConnectError::new(
+                "R0213",
+                format!("the column `{name}` of `{file}` is {from}, {} is declared", field.ty.ty),
+            )
+            .help(format!("declare it as {from} and convert it with `as` in the pipeline"))),
+            None => Err(ConnectError::new(
+                "R0213",
+                format!("the column `{name}` of `{file}` is of the type {}, which can't be read", column.data_type()),
+            )
+            .help("leave the field out of the record")),
+        }
+    };
+    schema.fields.iter().map(find).collect()
+}
+
+struct Shared {
+    files: Vec<OpenedFile>,
+    units: Vec<Unit>,
+    fields: Vec<Field>,
+    next: AtomicUsize,
+    cancelled: Arc<AtomicBool>,
+    counters: Arc<SourceCounters>,
+    bytes: u64,
+}
+
+struct ParquetSource {
+    shared: Arc<Shared>,
+    tasks: usize,
+}
+
+impl Source for ParquetSource {
+    fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
+        Ok(Box::new(GroupReader { shared: self.shared.clone(), current: None }))
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.shared.bytes)
+    }
+
+    fn max_tasks(&self) -> usize {
+        self.tasks.min(self.shared.units.len().max(1))
+    }
+
+    fn counters(&self) -> Arc<SourceCounters> {
+        self.shared.counters.clone()
+    }
+}
+
+struct GroupReader {
+    shared: Arc<Shared>,
+    current: Option<Current>,
+}
+
+struct Current {
+    unit: usize,
+    reader: ParquetRecordBatchReader,
+    /// Batches given.
+    given: u64,
+}
+
+impl Reader for GroupReader {
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
+        let shared = self.shared.clone();
+        loop {
+            if shared.cancelled.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let Some(current) = &mut self.current else {
+                let unit = shared.next.fetch_add(1, Ordering::Relaxed);
+                if unit >= shared.units.len() {
+                    return Ok(None);
+                }
+                self.current = Some(Current { unit, reader: shared.open_group(unit)?, given: 0 });
+                continue;
+            };
+            let unit = &shared.units[current.unit];
+            let file = &shared.files[unit.file];
+            let broken =
+                |why: String| ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.file.name, unit.group));
+            let done = current.given * BATCH as u64;
+            let expected = (unit.rows - done.min(unit.rows)).min(BATCH as u64);
+            if expected == 0 {
+                self.current = None;
+                shared.counters.bytes.fetch_add(unit.bytes, Ordering::Relaxed);
+                continue;
+            }
+            let batch = current
+                .reader
+                .next()
+                .ok_or_else(|| broken("it has fewer rows than it says".into()))?
+                .map_err(|e| broken(e.to_string()))?;
+            if batch.num_rows() as u64 != expected {
+                return Err(broken(format!("{} rows where {expected} are expected", batch.num_rows())));
+            }
+            let seq = unit.first_seq + current.given;
+            current.given += 1;
+            let rows = batch.num_rows();
+            shared.counters.rows.fetch_add(rows as u64, Ordering::Relaxed);
+            let locate =
+                Arc::new(NumberedRows { source: file.file.name.clone(), first: unit.first_row + done });
+            let mut faults = Faults::default();
+            let arrays = shared.fields.iter().zip(&file.columns).enumerate();
+            let columns =
+                arrays.map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults)).collect();
+            if faults.is_empty() {
+                return Ok(Some(Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }));
+            }
+            return Ok(Some(faults.leave_out(columns, rows, seq, locate, errors)));
+        }
+    }
+}
+
+impl Shared {
+    fn open_group(&self, unit: usize) -> Result<ParquetRecordBatchReader, ConnectError> {
+        let unit = &self.units[unit];
+        let file = &self.files[unit.file];
+        let limit = usize::try_from(unit.rows).unwrap_or(usize::MAX);
+        ParquetRecordBatchReaderBuilder::new_with_metadata(open(&file.file)?, file.metadata.clone())
+            .with_row_groups(vec![unit.group])
+            .with_projection(file.mask.clone())
+            .with_batch_size(BATCH)
+            .with_limit(limit)
+            .build()
+            .map_err(|e| ConnectError::new("R0212", format!("`{}`: {e}", file.file.name)))
+    }
+}

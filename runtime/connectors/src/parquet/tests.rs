@@ -1,0 +1,149 @@
+//! Tests of the Parquet connector.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, Date64Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
+    RecordBatch, StringArray, TimestampMillisecondArray, TimestampNanosecondArray,
+};
+use dfc_ir::{DataType, Field, Type, Value};
+use parquet::arrow::ArrowWriter;
+
+use crate::OpenContext;
+use crate::testing::*;
+
+/// A file as another program would write it.
+fn foreign(path: &str, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn what_is_written_is_read_with_nested_values_and_row_groups() {
+    let folder = Folder::new();
+    let item = Type::Record(vec![Field::new("sku", ty("string")), Field::new("n", ty("int64?"))]);
+    let mut schema = schema("id: int64; d: decimal(12,2)?; w: decimal(38,4); s: string?; l: duration; j: json?");
+    schema.fields.push(Field::new("items", DataType::optional(Type::List(Box::new(DataType::of(item))))));
+    let rows: Vec<Vec<Value>> = (0..50_000)
+        .map(|i| {
+            let record = Value::Record(vec![Value::string(format!("sku {i}")), Value::Null]);
+            vec![
+                Value::Int(i),
+                if i % 3 == 0 { Value::Null } else { Value::Decimal(i * 7 - 1000) },
+                Value::Decimal(-(10i128.pow(37)) - i),
+                Value::string(format!("a text longer than twelve {i}")),
+                Value::Duration(i as i64),
+                Value::str("[1]"),
+                if i % 2 == 0 { Value::List(vec![record]) } else { Value::Null },
+            ]
+        })
+        .collect();
+    for compression in ["zstd", "snappy", "gzip", "none"] {
+        let path = folder.name(compression);
+        let pairs = [("path", text(&path)), ("compression", name(compression)), ("row_group_rows", int(20_000))];
+        let batches = vec![batch(&schema, &rows[..30_000]), batch(&schema, &rows[30_000..])];
+        let (summary, errors) = write("parquet", &pairs, &schema, batches).unwrap();
+        assert_eq!((summary.rows, errors.len()), (50_000, 0));
+        assert_eq!(summary.bytes, std::fs::metadata(&path).unwrap().len());
+        let found = read("parquet", &[("path", text(&path))], &schema).unwrap();
+        assert!(found.rows == rows, "{compression}");
+    }
+    let spec = source_spec("parquet", &[("path", text(&folder.name("zstd")))], &schema);
+    for limit in [0, 1, 20_001, 40_000, 90_000] {
+        let cx = OpenContext { limit_rows: Some(limit), ..context() };
+        let found = drain(&*crate::open_source(&spec, &cx).unwrap(), &schema).unwrap();
+        assert!(found.rows[..] == rows[..(limit as usize).min(50_000)]);
+    }
+    let mut spec = spec;
+    spec.projection = vec![0, 3];
+    let source = crate::open_source(&spec, &context()).unwrap();
+    assert_eq!(source.max_tasks(), 2);
+    let found = drain(&*source, &spec.projected()).unwrap();
+    assert!(found.rows.iter().zip(&rows).all(|(a, b)| a[0] == b[0] && a[1] == b[3]));
+    spec.projection = vec![];
+    assert_eq!(drain(&*crate::open_source(&spec, &context()).unwrap(), &spec.projected()).unwrap().batches.len(), 6);
+}
+
+#[test]
+fn types_of_other_programs_are_converted_exactly_or_rejected() {
+    let folder = Folder::new();
+    let path = folder.name("t.parquet");
+    let words = DictionaryArray::<Int32Type>::from_iter([Some("x"), None, Some("x")]);
+    foreign(
+        &path,
+        vec![
+            ("i", Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))),
+            ("s", Arc::new(StringArray::from(vec!["a", "b", "c"]))),
+            ("l", Arc::new(LargeStringArray::from(vec!["a text longer than twelve", "b", "c"]))),
+            ("k", Arc::new(words)),
+            ("d", Arc::new(Decimal128Array::from(vec![150, -1, 0]).with_precision_and_scale(10, 2).unwrap())),
+            ("ms", Arc::new(TimestampMillisecondArray::from(vec![1000, -1, 0]).with_timezone("UTC"))),
+            ("ns", Arc::new(TimestampNanosecondArray::from(vec![1000, 2000, 1]))),
+            ("day", Arc::new(Date64Array::from(vec![0, 86_400_000, 0]))),
+            ("big", Arc::new(Int64Array::from(vec![1, 2, 300]))),
+            ("f", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1.0]))),
+        ],
+    );
+    let cell = |fields: &str| {
+        let schema = schema(fields);
+        let found = read("parquet", &[("path", text(&path))], &schema).unwrap();
+        (found.texts(&schema), found.errors.into_iter().map(|e| (e.code, e.place.unwrap().row, e.field)).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        cell("i: int64?; s: string; l: string; k: string?; d: decimal(12,4); ms: timestamp; day: date").0,
+        [
+            "1|a|a text longer than twelve|x|1.5000|1970-01-01T00:00:01Z|1970-01-01",
+            "∅|b|b|∅|-0.0100|1969-12-31T23:59:59.999000Z|1970-01-02",
+            "3|c|c|x|0.0000|1970-01-01T00:00:00Z|1970-01-01",
+        ]
+    );
+    assert_eq!(cell("i: int64").1, [("R0302", Some(2), Some("i".into()))]);
+    assert_eq!(cell("big: int8").1, [("R0301", Some(3), Some("big".into()))]);
+    assert_eq!(cell("ns: datetime").1, [("R0301", Some(3), Some("ns".into()))]);
+    assert_eq!(cell("f: float64?").1, [("R0301", Some(2), Some("f".into()))]);
+    assert_eq!(cell("i: float64?").0, ["1.0", "∅", "3.0"]);
+    assert_eq!(cell("d: decimal(10,2)").0, ["1.50", "-0.01", "0.00"]);
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused_before_they_are_read() {
+    let folder = Folder::new();
+    let path = folder.name("t.parquet");
+    foreign(&path, vec![("id", Arc::new(Int64Array::from(vec![1]))), ("x", Arc::new(StringArray::from(vec!["a"])))]);
+    let refused = |path: &str, fields: &str| match read("parquet", &[("path", text(path))], &schema(fields)) {
+        Ok(_) => panic!("the source opens"),
+        Err(error) => error,
+    };
+    let error = refused(&path, "idd: int64");
+    assert_eq!(error.code, "R0210");
+    assert!(error.message.contains("it has `id`, `x`") && error.help.unwrap().contains("`id`"));
+    let error = refused(&path, "id: string");
+    assert_eq!(error.code, "R0213");
+    assert!(error.message.contains("is int64, string is declared"), "{error:?}");
+    assert_eq!(refused(&path, "x: date").code, "R0213");
+    let text_file = folder.file("t.csv", "id\n1\n");
+    assert_eq!(refused(&text_file, "id: int64").code, "R0212");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() - 9);
+    let cut = folder.file("cut.parquet", bytes);
+    assert_eq!(refused(&cut, "id: int64").code, "R0212");
+    assert_eq!(refused("-", "id: int64").code, "R0202");
+}
+
+#[test]
+fn an_aborted_file_leaves_nothing() {
+    let folder = Folder::new();
+    let schema = schema("id: int64");
+    let spec = dfc_ir::plan::SinkSpec {
+        connector: "parquet".into(),
+        options: options(&[("path", text(&folder.name("t.parquet")))]),
+    };
+    let sink = crate::open_sink(&spec, &schema, &context()).unwrap();
+    put(&*sink, vec![batch(&schema, &[vec![Value::Int(1)]])]).unwrap();
+    sink.abort();
+    assert!(folder.names().is_empty());
+}
