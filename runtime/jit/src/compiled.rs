@@ -118,9 +118,9 @@ pub(crate) fn explain(program: &Program, env: &Env, batch: &Batch, failed: &[u32
             Outcome::Failed(failure) => failure,
             Outcome::Kept | Outcome::Dropped => Failure {
                 error: EvalError {
-                    code: "R0199",
+                    code: dfc_eval::DEFECT,
                     message: "compiled code rejected this row, the interpreter doesn't: this is a defect, please report it \
-                              (`--interpret` runs without compiled code)"
+                              (`--engine interpreter` runs without compiled code)"
                         .into(),
                     value: None,
                     site: Default::default(),

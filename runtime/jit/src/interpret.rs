@@ -60,7 +60,7 @@ pub(crate) fn pass_row(
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(_) => Outcome::Failed(Failure {
             error: EvalError {
-                code: "R0105",
+                code: dfc_eval::DEFECT,
                 message: "a function broke down on this row: this is a defect of the function, please report it".into(),
                 value: None,
                 site: Site::default(),

@@ -79,8 +79,8 @@ impl Kind {
 /// A value of an expression in compiled code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Val {
-    /// The value; for text its address. Arbitrary where `valid` is 0, but an invalid text has an address that may be read for its
-    /// length.
+    /// The value; for text its address. Arbitrary where `valid` is 0, but a bool is 0 or 1 even then, and a text has an address that
+    /// may be read for its length.
     pub(crate) value: ir::Value,
     /// The length in bytes, for text.
     pub(crate) len: Option<ir::Value>,

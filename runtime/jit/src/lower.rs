@@ -95,14 +95,15 @@ impl<'a> Lowerer<'a> {
         row: ir::Value,
         fail: Block,
     ) -> Self {
-        let table = b.ins().load(types::I64, constant_memory(), context, offset_of!(Context, columns) as i32);
+        // Not as `constant_memory`: such loads would be moved into the loop, to where they are used.
+        let table = b.ins().load(types::I64, memory(), context, offset_of!(Context, columns) as i32);
         let zero = b.ins().iconst(types::I64, 0);
         let unread = Column { values: zero, first_bit: zero, validity: zero, first_valid: zero, buffers: zero };
         let mut columns = vec![unread; inputs.len()];
         for &index in used {
             let mut field = |offset: usize| {
                 let at = index * size_of::<ColumnIn>() + offset;
-                b.ins().load(types::I64, constant_memory(), table, at as i32)
+                b.ins().load(types::I64, memory(), table, at as i32)
             };
             columns[index] = Column {
                 values: field(offset_of!(ColumnIn, values)),

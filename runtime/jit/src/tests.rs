@@ -1,3 +1,4 @@
 //! The tiers agree: random programs on random batches, and named cases.
 
 mod agreement;
+mod operators;

@@ -62,7 +62,9 @@ impl Lowerer<'_> {
             (Type::Int(_), Type::Bool) => {
                 let one = self.int(1);
                 let bad = self.b.ins().icmp(IntCC::UnsignedGreaterThan, val.value, one);
-                Some((Val::plain(self.b.ins().ireduce(types::I8, val.value)), Some(bad)))
+                // 0 or 1 also where a null's number is neither.
+                let zero = self.int(0);
+                Some((Val::plain(self.b.ins().icmp(IntCC::NotEqual, val.value, zero)), Some(bad)))
             }
             (Type::Int(from), Type::Int(to)) => Some((val.with_valid(None), self.int_to_int(val.value, *from, *to))),
             (Type::Int(from), Type::Float64) => plain(self.int_to_float(val.value, *from, types::F64)),

@@ -19,7 +19,7 @@ use cranelift_module::Module;
 use dfc_ir::{Expr, ExprKind, Program, Step};
 
 use super::logic::infallible;
-use super::{Binding, Lowerer, Unsupported, constant_memory, memory, text_of};
+use super::{Binding, Lowerer, Unsupported, memory, text_of};
 use crate::context::{ColumnOut, Context};
 use crate::helpers;
 use crate::islands::Pool;
@@ -155,7 +155,7 @@ pub(crate) fn build(
 
 /// Loads an address from the context.
 pub(crate) fn pointer(l: &mut Lowerer<'_>, offset: usize) -> ir::Value {
-    l.b.ins().load(types::I64, constant_memory(), l.context, offset as i32)
+    l.b.ins().load(types::I64, memory(), l.context, offset as i32)
 }
 
 fn lower_step(l: &mut Lowerer<'_>, step: &Step, next: Block, kept: ir::Value) -> Result<(), Unsupported> {
@@ -270,7 +270,7 @@ impl Ending for WriteOutputs {
             .map(|k| {
                 let mut field = |offset: usize| {
                     let at = k * size_of::<ColumnOut>() + offset;
-                    l.b.ins().load(types::I64, constant_memory(), table, at as i32)
+                    l.b.ins().load(types::I64, memory(), table, at as i32)
                 };
                 (field(offset_of!(ColumnOut, values)), field(offset_of!(ColumnOut, validity)))
             })

@@ -31,13 +31,24 @@ pub(super) fn check(program: &Program, batch: &Batch, what: &str) -> bool {
     }
     assert_eq!(jit_errors.len(), oracle_errors.len(), "errors {jit_errors:?} {oracle_errors:?}, {}", show());
     assert_eq!(got.kept, expected.kept, "kept rows, {}", show());
+    let expected_rows = expected.kept.clone();
     for (k, field) in program.schema.fields.iter().enumerate() {
         assert_eq!(got.columns[k].data_type(), expected.columns[k].data_type(), "column {k}, {}", show());
         assert_eq!(got.columns[k].len(), expected.columns[k].len(), "column {k}, {}", show());
         for row in 0..expected.columns[k].len() {
             let got = value_at(&got.columns[k], &field.ty.ty, row);
             let expected = value_at(&expected.columns[k], &field.ty.ty, row);
-            assert!(same(&got, &expected), "column {k}, row {row}: compiled {got:?}, interpreted {expected:?}, {}", show());
+            let read = || {
+                let row = expected_rows.as_ref().map_or(row, |kept| kept[row] as usize);
+                let types = program.inputs.iter().enumerate();
+                types.map(|(k, ty)| value_at(&batch.columns[k], &ty.ty, row)).collect::<Vec<_>>()
+            };
+            assert!(
+                same(&got, &expected),
+                "column {k}, row {row}: compiled {got:?}, interpreted {expected:?}, inputs {:?}, {}",
+                read(),
+                show()
+            );
         }
         got.columns[k].to_data().validate_full().unwrap_or_else(|error| panic!("column {k}: {error}, {}", show()));
     }

@@ -1,0 +1,50 @@
+//! Named cases, each operator by itself: what once was wrong, and what is likely to be.
+
+use dfc_ir::types::{Field, IntType, Schema, Type};
+use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Program, Site, Value};
+
+use super::agreement::check;
+
+fn make(kind: ExprKind, ty: Type, nullable: bool) -> Expr {
+    Expr { kind, ty: DataType { ty, nullable }, site: Site(1) }
+}
+
+fn binary(op: BinaryOp, left: &Expr, right: &Expr, ty: &Type) -> Expr {
+    let nullable = left.ty.nullable || right.ty.nullable;
+    make(ExprKind::Binary(op, Box::new(left.clone()), Box::new(right.clone())), ty.clone(), nullable)
+}
+
+fn cast(operand: &Expr, ty: &Type) -> Expr {
+    make(ExprKind::Cast(Box::new(operand.clone()), CastMode::Strict), ty.clone(), operand.ty.nullable)
+}
+
+/// A program that computes one expression.
+fn program(inputs: &[DataType], expr: Expr) -> Program {
+    let schema = Schema { fields: vec![Field::new("result", expr.ty.clone())] };
+    Program { name: "case".into(), inputs: inputs.to_vec(), steps: Vec::new(), outputs: vec![expr], schema }
+}
+
+fn batch(inputs: &[DataType], rows: &[Vec<Value<'static>>]) -> dfc_batch::Batch {
+    let columns = inputs
+        .iter()
+        .enumerate()
+        .map(|(k, ty)| {
+            let mut builder = dfc_batch::ColumnBuilder::new(ty, rows.len());
+            rows.iter().for_each(|row| builder.push(&row[k]));
+            builder.finish()
+        })
+        .collect();
+    dfc_batch::Batch::new(columns, rows.len(), 0)
+}
+
+#[test]
+fn a_bool_made_from_a_null_leaves_its_neighbours_alone() {
+    let int = Type::Int(IntType::I64);
+    let inputs = [DataType::optional(int.clone()), DataType::of(int.clone())];
+    let [maybe, number] = [0, 1].map(|k| Expr::column(k, inputs[k].clone()));
+    // Where the first is null, the sum's register holds the second.
+    let rows: Vec<Vec<Value<'static>>> =
+        (0..20).map(|k| vec![if k % 3 == 0 { Value::Null } else { Value::Int(-1) }, Value::Int(if k % 3 == 0 { 254 } else { 1 })]).collect();
+    let sum = binary(BinaryOp::Add, &maybe, &number, &int);
+    assert!(check(&program(&inputs, cast(&sum, &Type::Bool)), &batch(&inputs, &rows), "bool"));
+}
