@@ -70,6 +70,7 @@ pub fn failure(error: &RunError, sites: &[SiteInfo]) {
 fn site(error: &RunError) -> Option<Site> {
     match error {
         RunError::RowLimit { first, .. } => Some(first.site),
+        RunError::Group(error) => Some(error.site),
         _ => None,
     }
 }

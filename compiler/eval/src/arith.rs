@@ -10,12 +10,13 @@ use dfc_ir::{BinaryOp, Type, Value};
 use crate::calendar::{self, DAY};
 use crate::compare::{compare, equal};
 use crate::decimal::{self, Decimal, division_by_zero};
-use crate::{EvalError, OVERFLOW, REFUSED};
+use crate::{DEFECT, EvalError, OVERFLOW, REFUSED};
 
 /// The value of `left op right` for operands that are not null; `and` and `or` of two known sides too.
 ///
 /// `left_ty`, `right_ty` and `result` are the types that [`BinaryOp`] demands.
-/// Errors: `R0101` overflow, `R0102` division by zero, `R0105` operands that the operator has no meaning for.
+/// Errors: `R0101` overflow, `R0102` division by zero, `R0105` part of a day added to a date, `R0199` operands that the
+/// operator has no meaning for, which the checker refuses.
 pub fn binary(
     op: BinaryOp,
     left: &Value,
@@ -59,7 +60,7 @@ pub fn negate(value: &Value, ty: &Type) -> Result<Value<'static>, EvalError> {
         (Value::Float(x), _) => Ok(Value::Float(-x)),
         (Value::Decimal(n), _) => Ok(Value::Decimal(-n)),
         (Value::Duration(n), _) => n.checked_neg().map(Value::Duration).ok_or_else(duration_overflow),
-        _ => Err(EvalError::new(REFUSED, format!("`-` has no meaning for {ty}"))),
+        _ => Err(EvalError::new(DEFECT, format!("`-` has no meaning for {ty}"))),
     }
 }
 
@@ -82,7 +83,7 @@ pub fn finite(x: f64, ty: &Type) -> Result<Value<'static>, EvalError> {
 }
 
 fn refused(op: BinaryOp, left: &Type, right: &Type) -> EvalError {
-    EvalError::new(REFUSED, format!("{op:?} has no meaning between {left} and {right}"))
+    EvalError::new(DEFECT, format!("{op:?} has no meaning between {left} and {right}"))
 }
 
 fn int_overflow(int: IntType) -> EvalError {

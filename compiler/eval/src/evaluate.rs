@@ -5,7 +5,7 @@ use dfc_stdlib::natives::{self, CallTypes};
 
 use crate::calendar::DAY;
 use crate::compare::equal;
-use crate::{Env, EvalError, REFUSED, Row, UNEXPECTED_NULL, arith, cast_value};
+use crate::{DEFECT, Env, EvalError, Row, UNEXPECTED_NULL, arith, cast_value};
 
 /// The value of `expr` on `row`: one of exactly the expression's type.
 ///
@@ -129,7 +129,7 @@ fn call<'r>(
     operand: impl Fn(&'r Expr) -> Result<Value<'r>, EvalError>,
 ) -> Result<Value<'r>, EvalError> {
     let Some(native) = natives::lookup(name) else {
-        return Err(EvalError::new(REFUSED, format!("this version has no function `{name}`")).at(expr.site));
+        return Err(EvalError::new(DEFECT, format!("this version has no function `{name}`")).at(expr.site));
     };
     let values = args.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
     if native.strict && values.iter().any(Value::is_null) {

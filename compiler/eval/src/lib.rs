@@ -85,12 +85,14 @@ pub const CAST_FAILED: &str = "R0103";
 pub const UNEXPECTED_NULL: &str = "R0104";
 /// A function or an operator refused its arguments.
 pub const REFUSED: &str = "R0105";
+/// An expression that the checker should not have let through, or a function that broke down: a defect of this program.
+pub const DEFECT: &str = "R0199";
 
 /// Why an expression has no value on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalError {
     /// `R0…`: `R0101` overflow, `R0102` division by zero, `R0103` a cast failed, `R0104` null where none may be,
-    /// `R0105` a function refused its arguments, `R0106` `require` not met.
+    /// `R0105` a function refused its arguments, `R0106` `require` not met, `R0199` a defect of this program.
     pub code: &'static str,
     /// The rule that was broken, in the user's words.
     pub message: String,

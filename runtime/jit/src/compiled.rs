@@ -108,6 +108,16 @@ impl Rows {
         }
         (self.selection, self.failed)
     }
+
+    /// The rows that failed.
+    ///
+    /// # Safety
+    /// The code that was given the addresses must have run.
+    pub(crate) unsafe fn failed(mut self, context: &Context) -> Vec<u32> {
+        // SAFETY: written, by the caller's promise.
+        unsafe { self.failed.set_len(context.failed_count as usize) };
+        self.failed
+    }
 }
 
 /// Finds by the interpreter what is wrong with the rows that compiled code rejected.
@@ -116,20 +126,18 @@ pub(crate) fn explain(program: &Program, env: &Env, batch: &Batch, failed: &[u32
         let row = row as usize;
         let failure = match pass_row(program, env, batch, row, &mut |_| {}) {
             Outcome::Failed(failure) => failure,
-            Outcome::Kept | Outcome::Dropped => Failure {
-                error: EvalError {
-                    code: dfc_eval::DEFECT,
-                    message: "compiled code rejected this row, the interpreter doesn't: this is a defect, please report it \
-                              (`--engine interpreter` runs without compiled code)"
-                        .into(),
-                    value: None,
-                    site: Default::default(),
-                },
-                output: None,
-            },
+            Outcome::Kept | Outcome::Dropped => Failure { error: disagreement(), output: None },
         };
         errors.push(row_error(program, batch, row, failure));
     }
+}
+
+/// The error for a row that compiled code rejects and the interpreter doesn't.
+pub(crate) fn disagreement() -> EvalError {
+    EvalError::new(
+        "R0199",
+        "compiled code rejected this row, the interpreter doesn't: this is a defect of dfc, please report it",
+    )
 }
 
 impl PreparedProgram for CompiledProgram {

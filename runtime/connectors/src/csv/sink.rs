@@ -17,7 +17,7 @@ use crate::text::pattern::Patterns;
 use crate::text::sink::TextSink;
 use crate::{ConnectError, Encoded, Encoder, OpenContext, Sink};
 
-/// Code of a value that can't be written.
+/// Code of a value or a column's name that can't be written.
 const UNWRITABLE: &str = "R0310";
 
 /// How rows are written.
@@ -97,11 +97,11 @@ impl CsvStyle {
                 line.extend_from_slice(&self.dialect.delimiter);
             }
             self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
-                ConnectError::new("R0202", format!("the column name `{}` {why}", field.external_name()))
+                ConnectError::new(UNWRITABLE, format!("the column name `{}` {why}", field.external_name()))
             })?;
         }
         line.extend_from_slice(self.line_end);
-        self.encoded(line).map_err(|why| ConnectError::new("R0202", format!("the header {why}")))
+        self.encoded(line).map_err(|why| ConnectError::new(UNWRITABLE, format!("the header {why}")))
     }
 
     /// Appends a text, quoted where it must be.
