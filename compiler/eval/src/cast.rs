@@ -3,6 +3,7 @@
 //! A cast gives the nearest value of the target type or fails; it never wraps and never cuts digits off silently where text is
 //! concerned. Rounding is half away from zero: a float or a decimal to an integer, a decimal to a smaller scale, a float to a
 //! decimal (from the float's shortest decimal digits, so that 0.615 gives 0.62). Numbers to floats give the nearest float.
+//! Bytes and text convert as UTF-8; only where bytes must be shown (text files, JSON) are they hexadecimal.
 
 use dfc_ir::{DataType, Type, Value};
 
@@ -78,7 +79,7 @@ const TABLE: &[(Kind, Kind, Convert)] = {
         (Int, String, to_text),
         (Float, String, to_text),
         (Decimal, String, to_text),
-        (Bytes, String, to_text),
+        (Bytes, String, bytes_to_text),
         (Date, String, to_text),
         (Time, String, to_text),
         (DateTime, String, to_text),
@@ -91,7 +92,7 @@ const TABLE: &[(Kind, Kind, Convert)] = {
         (String, Int, from_text),
         (String, Float, from_text),
         (String, Decimal, from_text),
-        (String, Bytes, from_text),
+        (String, Bytes, text_to_bytes),
         (String, Date, from_text),
         (String, Time, from_text),
         (String, DateTime, from_text),
@@ -296,6 +297,25 @@ fn to_text<'v>(value: Value<'v>, from: &Type, _: &Type) -> Result<Value<'v>, Eva
 fn from_text<'v>(value: Value<'v>, from: &Type, to: &Type) -> Result<Value<'v>, EvalError> {
     match value {
         Value::Str(text) => parse_value(&text, to),
+        other => Err(unlike(&other, from, to)),
+    }
+}
+
+fn bytes_to_text<'v>(value: Value<'v>, from: &Type, to: &Type) -> Result<Value<'v>, EvalError> {
+    match value {
+        Value::Bytes(bytes) => String::from_utf8(bytes.into_owned()).map(Value::string).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let shown = format_value(&Value::Bytes(error.into_bytes().into()), from);
+            EvalError::new(CAST_FAILED, format!("the bytes are not UTF-8 text: byte {at} doesn't belong to any"))
+                .with_value(shown)
+        }),
+        other => Err(unlike(&other, from, to)),
+    }
+}
+
+fn text_to_bytes<'v>(value: Value<'v>, from: &Type, to: &Type) -> Result<Value<'v>, EvalError> {
+    match value {
+        Value::Str(text) => Ok(Value::Bytes(text.into_owned().into_bytes().into())),
         other => Err(unlike(&other, from, to)),
     }
 }

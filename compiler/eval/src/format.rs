@@ -1,4 +1,4 @@
-//! The canonical text of a value: what a cast to text gives, and what text sinks write.
+//! The canonical text of a value: what a cast to text gives (of bytes apart), and what text sinks write.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Text to values: what a cast from text does. The forms are those that [`crate::format_value`] writes, and a few more.
+//! Text to values: what a cast from text does (to bytes apart). The forms are those that [`crate::format_value`] writes, and a few more.
 
 use std::str::FromStr;
 
