@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub locals: Option<Vec<Local>>,
     /// Names of the user functions whose bodies are being checked, outermost first.
     pub calls: Vec<String>,
+    /// The outermost of these is checked by itself, not where it is used.
+    pub by_itself: bool,
     /// Nodes that functions' bodies have added.
     pub inlined: usize,
     /// The aggregates collected, inside an aggregate expression.
@@ -153,8 +155,9 @@ impl<'a> Checker<'a> {
         self.state.in_predicate = outer;
         let expr = expr?;
         if let ExprKind::Literal(value) = &expr.kind {
-            let always = if *value == Value::Bool(true) { "true" } else { "never true" };
-            self.warning("W0504", e.span, format!("this condition is always {always}"), "does not depend on the row");
+            let words = if *value == Value::Bool(true) { "always true" } else { "never true" };
+            self.warning("W0504", e.span, format!("this condition is {words}"), "doesn't depend on the row")
+                .help("compare a field, or leave the condition out");
         }
         let mut narrowed = Vec::new();
         not_null_columns(&expr, &mut narrowed);

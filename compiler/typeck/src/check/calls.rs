@@ -200,7 +200,7 @@ impl Checker<'_> {
                 n => n.to_string(),
             };
             let message = format!("`{name}` takes {}, not {count}", counts(function));
-            self.error("E0418", call.span, message, "").note(forms);
+            self.error("E0418", call.span, message, "").help(forms);
             return None;
         }
         // With one argument that no form takes, that one is to blame.

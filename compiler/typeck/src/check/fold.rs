@@ -85,22 +85,12 @@ impl Checker<'_> {
             _ => return Some(()),
         };
         let Err(why) = verdict else { return Some(()) };
-        let (what, help) = match code {
-            "E0520" => (
-                "this is no regular expression",
-                "the syntax is that of Rust's `regex`; `\\` stands before a sign that is meant itself",
-            ),
-            "E0521" => (
-                "this is no format of dates",
-                "a format looks like \"%Y-%m-%d\"; `dfc functions parse_date` lists the letters",
-            ),
-            "E0526" => (
-                "this is no unit of time",
-                "units are \"year\", \"month\", \"day\", \"hour\" …; `dfc functions date_trunc` lists them",
-            ),
-            _ => ("this is no time zone", "zones have IANA names: \"Asia/Shanghai\", \"Europe/Berlin\", \"UTC\""),
+        let report = self.error(code, span, why, "");
+        match code {
+            "E0520" => report.help("the syntax is that of Rust's `regex`; a sign that is meant itself has `\\` before it"),
+            "E0521" => report.help("a format looks like \"%Y-%m-%d\""),
+            _ => report,
         };
-        self.error(code, span, format!("{what}: {why}"), "").help(help);
         None
     }
 }

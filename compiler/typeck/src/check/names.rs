@@ -226,9 +226,9 @@ impl Checker<'_> {
             return true;
         }
         if self.state.inlined - nodes <= BUDGET {
-            self.error("E0422", span, "with its functions written out this expression is too large", "grows here")
-                .note(format!("it has more than {BUDGET} parts; a parameter is written out wherever it is used"))
-                .help("compute the argument in a `derive` before, and pass the field");
+            self.error("E0422", span, "this expression is too large", "grows here")
+                .note(format!("it may have {BUDGET} parts, functions written out"))
+                .help("compute parts of it in a `derive` before, and use the field");
         }
         false
     }

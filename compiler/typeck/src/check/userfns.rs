@@ -28,10 +28,19 @@ fn class_of(param: &ast::DeclParam) -> Option<(&str, bool)> {
     }
 }
 
+fn is_generic(param: &ast::DeclParam) -> bool {
+    class_of(param).is_some()
+}
+
 impl Checker<'_> {
     /// Checks a user function by itself, with its parameters as declared. (The body of one with a parameter of a class —
     /// `any`, `number` … — is checked where it is used.) The checker's item must be the function's.
     pub fn check_fn(&mut self, function: &UserFn) {
+        self.is_sound(function);
+    }
+
+    /// [`Checker::check_fn`]; `false`: an error was reported, here or at a function that it calls.
+    fn is_sound(&mut self, function: &UserFn) -> bool {
         let decl = &function.decl;
         let mut locals: Vec<Local> = Vec::new();
         let mut sound = true;
@@ -47,7 +56,7 @@ impl Checker<'_> {
                 sound = false;
             }
             let Some(ty) = self.parameter_type(param) else {
-                sound &= class_of(param).is_some();
+                sound &= is_generic(param);
                 continue;
             };
             if let Some(default) = &param.default {
@@ -59,10 +68,13 @@ impl Checker<'_> {
         }
         let result = decl.result.as_ref().map(|ty| self.resolve_type(ty));
         if !sound || locals.len() < decl.params.len() || result == Some(None) {
-            return;
+            return sound && result != Some(None);
         }
         let result = result.flatten();
-        self.in_body(function, locals, |this| this.body(function, result.as_ref()));
+        self.state.by_itself = true;
+        let body = self.in_body(function, locals, |this| this.body(function, result.as_ref()));
+        self.state.by_itself = false;
+        body.is_some()
     }
 
     /// The body, converted to the declared result.
@@ -83,7 +95,7 @@ impl Checker<'_> {
 
     /// The type a parameter is declared with; `None` for a class, or an error.
     fn parameter_type(&mut self, param: &ast::DeclParam) -> Option<DataType> {
-        if class_of(param).is_some() && !param.variadic {
+        if is_generic(param) && !param.variadic {
             return None;
         }
         match &param.kind {
@@ -105,6 +117,7 @@ impl Checker<'_> {
         let inner = State {
             locals: Some(locals),
             calls,
+            by_itself: self.state.by_itself,
             dead: self.state.dead,
             depth: self.state.depth,
             inlined: self.state.inlined,
@@ -124,11 +137,7 @@ impl Checker<'_> {
     pub(crate) fn inline(&mut self, function: &Arc<UserFn>, call: &ast::Call, span: Span) -> Option<Expr> {
         let name = call.name.text.as_str();
         if let Some(at) = self.state.calls.iter().position(|caller| caller == name) {
-            let mut way: Vec<&str> = self.state.calls[at..].iter().map(String::as_str).collect();
-            way.push(name);
-            let way = way.join(" → ");
-            self.error("E0416", call.name.span, format!("the function `{name}` calls itself: {way}"), "recursion")
-                .help("functions are written out where they are used, so none can call itself");
+            self.recursion(at, call);
             return None;
         }
         if self.state.calls.len() >= MAX_CALLS {
@@ -142,8 +151,8 @@ impl Checker<'_> {
         let mut generic = false;
         let mut sound = true;
         for (param, arg) in function.decl.params.iter().zip(args) {
-            generic |= class_of(param).is_some();
-            match self.argument(function, param, arg, call) {
+            generic |= is_generic(param);
+            match self.argument(function, param, arg) {
                 Some((value, guard)) => {
                     optional.extend(guard);
                     locals.push(Local { name: param.name.text.clone(), value });
@@ -160,7 +169,7 @@ impl Checker<'_> {
         };
         let before = self.diagnostics.len();
         let body = self.in_body(function, locals, |this| this.body(function, result.as_ref()));
-        self.blame(before, generic, span);
+        self.blame(function, before, generic, span);
         let body = body?;
         if levels(&body, MAX_LEVELS) > MAX_LEVELS {
             self.error("E0422", span, "with its functions written out this expression is nested too deeply", "")
@@ -187,16 +196,57 @@ impl Checker<'_> {
         self.node(ExprKind::Case { arms, otherwise: Box::new(body) }, ty, span)
     }
 
+    /// A call that leads back to the `at`-th of the functions around it. Every cycle is reported once: where the function whose name
+    /// comes first is checked by itself, or where a generic one is used (it is not checked by itself).
+    fn recursion(&mut self, at: usize, call: &ast::Call) {
+        let cycle = &self.state.calls[at..];
+        let globals = self.globals;
+        let generic = |name: &String| globals.functions.get(name).is_some_and(|f| f.decl.params.iter().any(is_generic));
+        let first = self.state.by_itself && at == 0 && cycle.iter().min() == cycle.first();
+        if !first && !cycle.iter().any(generic) {
+            return;
+        }
+        let name = call.name.text.as_str();
+        let mut way: Vec<&str> = cycle.iter().map(String::as_str).collect();
+        way.push(name);
+        let way = way.join(" → ");
+        self.error("E0416", call.name.span, format!("the function `{name}` calls itself: {way}"), "recursion")
+            .help("functions are written out where they are used, so none can call itself");
+    }
+
     /// What a body's check reported at a call. The body of a plain function was reported at its declaration; that of a generic one is
-    /// reported with its use. Depth and size are the caller's.
-    fn blame(&mut self, before: usize, generic: bool, span: Span) {
+    /// reported with its use. What is too large is reported at the outermost call, unless the function is so by itself.
+    fn blame(&mut self, function: &UserFn, before: usize, generic: bool, span: Span) {
         let used = self.loc(span);
         let fresh = self.diagnostics.split_off(before);
+        let outermost = self.state.calls.len() <= usize::from(self.state.by_itself);
+        let mut too_large = false;
         for diagnostic in fresh {
-            if matches!(diagnostic.code, "E0422" | "E0416") || generic {
-                self.diagnostics.push(diagnostic.related(used.clone(), "used here"));
+            match diagnostic.code {
+                "E0422" if outermost => too_large = true,
+                "E0422" | "E0416" => self.diagnostics.push(diagnostic),
+                _ if generic => self.diagnostics.push(diagnostic.related(used.clone(), "used here")),
+                _ => {}
             }
         }
+        if too_large && (generic || self.sound_by_itself(function)) {
+            let name = &function.decl.name.text;
+            self.error("E0422", span, format!("with `{name}` written out this expression is too large"), "grows here")
+                .note("it may have 400 levels and 100,000 parts; a parameter is written out wherever it is used")
+                .help("compute the argument in a `derive` before, and pass the field");
+        }
+    }
+
+    /// Whether the function is sound where it is declared; says nothing.
+    fn sound_by_itself(&mut self, function: &UserFn) -> bool {
+        let outer = std::mem::take(&mut self.state);
+        let item = std::mem::replace(&mut self.item, function.item.clone());
+        let before = self.diagnostics.len();
+        let sound = self.is_sound(function);
+        self.diagnostics.truncate(before);
+        self.item = item;
+        self.state = outer;
+        sound
     }
 
     /// Does work whose errors were reported at the function's declaration.
@@ -213,7 +263,6 @@ impl Checker<'_> {
         function: &UserFn,
         param: &ast::DeclParam,
         arg: Option<&ast::Arg>,
-        call: &ast::Call,
     ) -> Option<(Expr, Option<Expr>)> {
         let class = class_of(param).map(|(class, nullable)| (class.to_owned(), nullable));
         let declared = match &class {
@@ -251,7 +300,6 @@ impl Checker<'_> {
         let declared = declared?;
         let wanted = declared.with_nullable(declared.nullable || value.ty.nullable);
         let value = self.assign(value, &wanted, span, &target)?;
-        let _ = call;
         self.without_null(value, declared.nullable, span)
     }
 
