@@ -2,9 +2,20 @@
 //!
 //! It knows files, items, streams and operators. It may not know how a plan is run, nor open a connection.
 
+mod bind;
+mod check;
 mod db;
 pub mod files;
+mod globals;
+mod graph;
+mod items;
+mod lower;
+mod names;
 pub mod operators;
+mod places;
+mod references;
+mod report;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -113,37 +124,55 @@ impl Compiler {
     pub fn parse(&self, root: &Path) -> Result<Parsed, Box<Checked>> {
         let file = self.db.file(root);
         match file.text(&self.db) {
-            Ok(text) => Ok(Parsed { text: text.clone(), parse: queries::parse(&self.db, file).clone() }),
+            Ok(text) => Ok(Parsed { text: text.clone(), parse: items::parse(&self.db, file).clone() }),
             Err(_) => Err(Box::new(self.check(root))),
         }
     }
 
     /// Every finding on the pipeline in `root` and the libraries it uses.
     pub fn check(&self, root: &Path) -> Checked {
-        let _: SourceFile = self.db.file(root);
-        Checked::default()
+        let file = self.db.file(root);
+        Checked {
+            diagnostics: report::diagnostics(&self.db, file).as_ref().clone(),
+            files: self.files(file),
+            summary: report::summary(&self.db, file),
+        }
+    }
+
+    /// The files of a program, in the order of `FileId`s.
+    fn files(&self, root: SourceFile) -> Vec<FileText> {
+        let files = items::program(&self.db, root).files.iter();
+        let shown = files.map(|file| FileText {
+            name: file.path(&self.db).display().to_string(),
+            text: file.text(&self.db).as_ref().map(|text| text.to_string()).unwrap_or_default(),
+        });
+        shown.collect()
     }
 
     /// The plan of the pipeline in `root`.
     ///
     /// # Errors
-    /// The findings, when one of them is an error.
+    /// The findings, when one of them is an error: a library or a parameter without a value has no plan either.
     pub fn plan(&self, root: &Path) -> Result<dfc_ir::Plan, Box<Checked>> {
-        Err(Box::new(self.check(root)))
+        let mut checked = self.check(root);
+        let file = self.db.file(root);
+        if !checked.has_errors() {
+            checked.diagnostics.extend(report::unfit_to_run(&self.db, file));
+        }
+        if checked.has_errors() {
+            return Err(Box::new(checked));
+        }
+        match lower::plan(&self.db, file, &checked.files) {
+            Some(plan) => Ok(plan),
+            None => {
+                checked.diagnostics.push(report::no_plan());
+                Err(Box::new(checked))
+            }
+        }
     }
 
     /// How often each query ran since the last call, by the query's name. For tests and measurements.
     pub fn query_counts(&self) -> BTreeMap<String, usize> {
         self.db.take_executed()
-    }
-}
-mod queries {
-    //! Queries.
-    use std::sync::Arc;
-    use crate::db::{Db, SourceFile};
-    /// Parsed.
-    #[salsa::tracked]
-    pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
-        Arc::new(file.text(db).as_ref().map(|t| dfc_grammar::parse(t)).unwrap_or_default())
     }
 }

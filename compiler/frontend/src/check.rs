@@ -1,0 +1,246 @@
+//! Checks one source, stream or sink (D5, D7): its chain link by link, from the fields of what it reads to the fields it gives,
+//! and at the same time to the plan's nodes.
+//!
+//! An operator's own rule is in the modules below. It may not look at other items but through their names and fields.
+
+mod chain;
+mod ends;
+mod grouping;
+mod joins;
+mod options;
+mod rows;
+mod unions;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dfc_grammar::ast::{Call, Expr, ItemKind, Span};
+use dfc_ir::plan::{Op, SinkSpec, SourceSpec};
+use dfc_ir::{DataType, Field, Schema, Site, Type};
+use dfc_typeck::{Checker, Column, FunctionTable, Globals, ItemKey, LocalDiagnostic, Loc, Namespace, PathStep, Scope, SiteSink};
+
+use crate::db::{Db, SourceFile};
+use crate::globals::globals;
+use crate::graph::is_cyclic;
+use crate::items::{ItemNode, program};
+use crate::places::PartIndex;
+
+/// What checking an item gives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ItemCheck {
+    /// The fields it gives (a sink: none); `None` where an error hides them.
+    pub columns: Option<Arc<Vec<Column>>>,
+    /// Its part of the plan; whole only if nothing was refused.
+    pub nodes: Vec<LocalNode>,
+    /// Where its rows come out.
+    pub output: Option<Input>,
+    /// Places of expressions: `Site(n)` is `sites[n - 1]`.
+    pub sites: Vec<Loc>,
+    /// What was found.
+    pub diagnostics: Vec<LocalDiagnostic>,
+    /// Of a sink: each chain's connector and the fields it is given.
+    pub sinks: Vec<(String, Option<Schema>)>,
+}
+
+/// A node of the plan inside an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalNode {
+    /// Its name, not yet distinct.
+    pub name: String,
+    /// What it does; its sites are the item's.
+    pub op: Op,
+    /// What it reads.
+    pub inputs: Vec<Input>,
+    /// The fields it gives.
+    pub schema: Schema,
+    /// Where it was written.
+    pub site: Site,
+}
+
+/// Where rows come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A node of the same item.
+    Node(usize),
+    /// Another source or stream.
+    Stream(ItemKey),
+}
+
+/// Checks a source, stream or sink.
+#[salsa::tracked]
+pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<ItemCheck> {
+    let key = item.key(db);
+    let kind = item.kind(db);
+    let file = db.file_by_index(key.file);
+    let mut cx = ItemContext {
+        db,
+        root,
+        globals: globals(db, root),
+        places: PartIndex::new(key, kind),
+        item: key.clone(),
+        folder: file.and_then(|f| f.path(db).parent()).unwrap_or(Path::new("")),
+        sites: Sites::default(),
+        out: Vec::new(),
+        nodes: Vec::new(),
+    };
+    let mut check = ItemCheck::default();
+    match kind.as_ref() {
+        ItemKind::Source(source) => {
+            let flow = cx.source_item(source);
+            (check.columns, check.output) = (flow.columns.map(Arc::new), flow.output);
+        }
+        ItemKind::Stream(stream) => {
+            let flow = if is_cyclic(db, root, item) { Flow::unknown() } else { cx.stream_chain(&stream.chain) };
+            (check.columns, check.output) = (flow.columns.map(Arc::new), flow.output);
+        }
+        ItemKind::Sink(sink) => check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect(),
+        _ => {}
+    }
+    (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
+    Arc::new(check)
+}
+
+/// The fields of a source or stream: changes only when they do.
+#[salsa::tracked]
+pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Option<Arc<Vec<Column>>> {
+    item_check(db, root, item).columns.clone()
+}
+
+/// Rows on their way through a chain.
+#[derive(Debug, Clone)]
+struct Flow {
+    /// Their fields; `None` where an error hides them.
+    columns: Option<Vec<Column>>,
+    /// Where they come from; `None` where the plan has a hole.
+    output: Option<Input>,
+}
+
+impl Flow {
+    fn unknown() -> Self {
+        Flow { columns: None, output: None }
+    }
+}
+
+/// The item at hand and what was found in it.
+struct ItemContext<'a> {
+    db: &'a dyn Db,
+    root: SourceFile,
+    globals: &'a Arc<Globals>,
+    places: PartIndex,
+    item: ItemKey,
+    /// The folder that relative paths start from.
+    folder: &'a Path,
+    sites: Sites,
+    out: Vec<LocalDiagnostic>,
+    nodes: Vec<LocalNode>,
+}
+
+impl<'a> ItemContext<'a> {
+    fn loc(&self, span: Span) -> Loc {
+        Loc { item: self.item.clone(), span }
+    }
+
+    fn error(&mut self, problem: LocalDiagnostic) {
+        self.out.push(problem);
+    }
+
+    /// Runs a checker over a scope and keeps what it found.
+    fn with<'s, T>(&mut self, scope: Scope<'s>, work: impl FnOnce(&mut Checker<'_>) -> T) -> T
+    where
+        'a: 's,
+    {
+        let globals: &Globals = self.globals;
+        let mut checker = Checker::new(FunctionTable::standard(), globals, self.item.clone(), scope, &mut self.sites);
+        let result = work(&mut checker);
+        self.out.append(&mut checker.diagnostics);
+        result
+    }
+
+    /// Types an expression over a row.
+    fn expr(&mut self, columns: &[Column], e: &Expr, expected: Option<&DataType>) -> Option<dfc_ir::Expr> {
+        self.with(Scope::Row(columns), |checker| checker.check(e, expected))
+    }
+
+    /// The fields of a source or stream by name; unknown where the graph refused the name.
+    fn stream(&mut self, name: &str) -> Flow {
+        let program = program(self.db, self.root);
+        let Some(item) = program.find(Namespace::Stream, name) else { return Flow::unknown() };
+        let columns = stream_columns(self.db, self.root, item).as_ref().map(|columns| columns.as_ref().clone());
+        Flow { columns, output: Some(Input::Stream(item.key(self.db).clone())) }
+    }
+
+    /// A step on a field's way, at a part of this item.
+    fn step(&self, span: Span, words: impl Into<String>) -> PathStep {
+        PathStep { loc: self.places.place(span), words: words.into() }
+    }
+
+    /// Adds a node. Without an operation (it was refused) the rows go on, but there is no plan.
+    fn node(&mut self, call: &Call, op: Option<Op>, inputs: Vec<Option<Input>>, columns: Option<Vec<Column>>) -> Flow {
+        let inputs: Option<Vec<Input>> = inputs.into_iter().collect();
+        let (Some(op), Some(inputs), Some(fields)) = (op, inputs, &columns) else { return Flow { columns, output: None } };
+        let name = match op {
+            Op::Source(_) | Op::Sink(_) => call.name.text.clone(),
+            _ => format!("{}.{}", self.prefix(), call.name.text),
+        };
+        let schema = schema(fields);
+        let site = self.sites.site(&Loc { item: self.item.clone(), span: call.span });
+        let output = self.push(LocalNode { name, op, inputs, schema, site });
+        Flow { columns, output: Some(output) }
+    }
+
+    fn push(&mut self, node: LocalNode) -> Input {
+        self.nodes.push(node);
+        Input::Node(self.nodes.len() - 1)
+    }
+
+    /// What operators of this item are called after.
+    fn prefix(&self) -> &str {
+        if self.item.namespace == Namespace::Sink { "sink" } else { &self.item.name }
+    }
+}
+
+/// The schema of fields whose outside names are their own.
+fn schema(columns: &[Column]) -> Schema {
+    Schema { fields: columns.iter().map(|c| Field::new(c.name.clone(), c.ty.clone())).collect() }
+}
+
+/// A field whose expression was refused: using it is silent.
+fn broken(name: &str, path: Vec<PathStep>) -> Column {
+    Column { broken: true, ..Column::new(name, DataType::optional(Type::Null), path) }
+}
+
+/// References to all fields, unchanged.
+fn identity(columns: &[Column]) -> Vec<dfc_ir::Expr> {
+    columns.iter().enumerate().map(|(i, c)| dfc_ir::Expr::column(i, c.ty.clone())).collect()
+}
+
+/// A source's operation.
+fn source_op(connector: &str, options: dfc_ir::Options, schema: Schema) -> Op {
+    let projection = (0..schema.len()).collect();
+    Op::Source(SourceSpec { connector: connector.to_string(), options, schema, projection })
+}
+
+/// A sink's operation.
+fn sink_op(connector: &str, options: dfc_ir::Options) -> Op {
+    Op::Sink(SinkSpec { connector: connector.to_string(), options })
+}
+
+/// Numbers the places of an item's expressions.
+#[derive(Debug, Default)]
+struct Sites {
+    list: Vec<Loc>,
+    numbers: HashMap<Loc, u32>,
+}
+
+impl SiteSink for Sites {
+    fn site(&mut self, loc: &Loc) -> Site {
+        if let Some(number) = self.numbers.get(loc) {
+            return Site(*number);
+        }
+        self.list.push(loc.clone());
+        let number = self.list.len() as u32;
+        self.numbers.insert(loc.clone(), number);
+        Site(number)
+    }
+}

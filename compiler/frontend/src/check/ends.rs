@@ -1,0 +1,240 @@
+//! Sources and sinks: their constants, their fields (D7–D9), the sink against its target's schema.
+
+use dfc_grammar::ast::{Arg, Call, ExprKind, Span, TypeExpr, TypeKind};
+use dfc_ir::plan::Op;
+use dfc_ir::{DataType, Expr as Ir, Field, Schema, Type};
+use dfc_typeck::nearest::nearest;
+use dfc_typeck::{Column, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
+
+use super::{Flow, Input, ItemContext, LocalNode, schema, sink_op, source_op};
+use crate::bind::{Bound, bind};
+use crate::globals::record_fields;
+use crate::operators::{Role, table};
+use crate::places;
+
+/// Fields as declared, each with the place of its declaration.
+struct Declared {
+    fields: Vec<Field>,
+    places: Vec<dfc_typeck::Loc>,
+}
+
+impl ItemContext<'_> {
+    /// A source, declared or inline.
+    pub(super) fn source(&mut self, call: &Call, node: String) -> Flow {
+        let Some(operator) = table().get(&call.name.text, Role::Source) else {
+            let at = self.loc(call.name.span);
+            let problem = crate::graph::unknown_operator(&call.name.text, Role::Source, at);
+            self.error(problem);
+            return Flow::unknown();
+        };
+        let bound = bind(operator, call, &self.item.clone(), &mut self.out);
+        let options = self.options(&bound);
+        let Some(declared) = self.schema_arg(&bound) else { return Flow::unknown() };
+        if !self.readable(&bound, &declared) {
+            return Flow::unknown();
+        }
+        let columns: Vec<Column> = declared
+            .fields
+            .iter()
+            .zip(&declared.places)
+            .map(|(field, loc)| {
+                let step = PathStep { loc: loc.clone(), words: "declared here".into() };
+                Column::new(field.name.clone(), field.ty.clone(), vec![step])
+            })
+            .collect();
+        let Some(options) = options else { return Flow { columns: Some(columns), output: None } };
+        let schema = Schema { fields: declared.fields };
+        let site = self.site(call.span);
+        let op = source_op(&operator.name, options, schema.clone());
+        let output = self.push(LocalNode { name: node, op, inputs: Vec::new(), schema, site });
+        Flow { columns: Some(columns), output: Some(output) }
+    }
+
+    fn site(&mut self, span: Span) -> dfc_ir::Site {
+        let loc = self.loc(span);
+        self.sites.site(&loc)
+    }
+
+    /// The fields of a source's `schema:`.
+    fn schema_arg(&mut self, bound: &Bound<'_>) -> Option<Declared> {
+        if let Some(arg) = bound.get("schema") {
+            return self.declared_fields(arg, bound);
+        }
+        // An argument that was refused may have been meant as the schema.
+        if !bound.failed {
+            let name = &bound.operator.name;
+            let message = format!("`{name}` needs `schema:`, the fields that are read");
+            let problem = LocalDiagnostic::error("E0701", self.loc(bound.call.name.span), message, "which fields?")
+                .note("taking the fields from the file itself is not available in this version")
+                .help("declare them, `record Row { id: int64, name: string? }`, and write `schema: Row`");
+            self.error(problem);
+        }
+        None
+    }
+
+    /// The fields of a record's name or of `record { … }`.
+    fn declared_fields(&mut self, arg: &Arg, bound: &Bound<'_>) -> Option<Declared> {
+        let not_a_record = |cx: &mut Self, found: &str| {
+            let message = format!("`schema` of `{}` takes a record, not {found}", bound.operator.name);
+            let problem = LocalDiagnostic::error("E0604", cx.loc(arg.value.span), message, "not a record")
+                .help("write a record's name, or `record { id: int64, … }`");
+            cx.error(problem);
+            None
+        };
+        match &arg.value.kind {
+            ExprKind::Error => None,
+            ExprKind::Name(name) => {
+                if let Some(record) = self.globals.records.get(name) {
+                    let places = (0..record.fields.len()).map(|i| places::part(&record.loc.item, i + 1)).collect();
+                    return Some(Declared { fields: record.fields.clone(), places });
+                }
+                if self.globals.broken.contains(name) {
+                    return None;
+                }
+                let ty = TypeExpr { kind: TypeKind::Name(name.clone()), nullable: false, span: arg.value.span };
+                let resolved = self.with(Scope::None, |checker| checker.resolve_type(&ty))?;
+                not_a_record(self, &format!("the type {resolved}"))
+            }
+            ExprKind::Type(TypeExpr { kind: TypeKind::Record(decls), .. }) => {
+                let fields = self.with(Scope::None, |checker| record_fields(checker, decls))?;
+                let places = decls.iter().map(|d| self.places.place(d.name.span)).collect();
+                Some(Declared { fields, places })
+            }
+            _ => not_a_record(self, "this"),
+        }
+    }
+
+    /// Whether a source's format has values of these types.
+    fn readable(&mut self, bound: &Bound<'_>, declared: &Declared) -> bool {
+        let mut sound = true;
+        if declared.fields.is_empty() {
+            let problem = LocalDiagnostic::error("E0702", self.loc(bound.call.name.span), "a schema without fields reads nothing", "no fields")
+                .help("declare at least one field");
+            self.error(problem);
+            return false;
+        }
+        for (field, place) in declared.fields.iter().zip(&declared.places) {
+            let flat = bound.operator.name == "csv" && matches!(field.ty.ty, Type::List(_) | Type::Record(_));
+            if !flat {
+                continue;
+            }
+            let message = format!("the field `{}` can't be read from delimited text: its type is {}", field.name, field.ty.ty);
+            let problem = LocalDiagnostic::error("E0702", self.loc(bound.call.name.span), message, "read here")
+                .related(place.clone(), "declared here")
+                .help("read it as `string` or `json`");
+            self.error(problem);
+            sound = false;
+        }
+        sound
+    }
+
+    /// A sink: the fields it writes, if they are known.
+    pub(super) fn sink(&mut self, flow: Flow, call: &Call) -> Option<Schema> {
+        let operator = table().get(&call.name.text, Role::Sink)?;
+        let bound = bind(operator, call, &self.item.clone(), &mut self.out);
+        let options = self.options(&bound);
+        let target = match bound.get("schema") {
+            Some(arg) => Some(self.declared_fields(arg, &bound)?),
+            None => None,
+        };
+        let columns = flow.columns?;
+        let (schema, from) = match target {
+            Some(target) => {
+                let projection = self.fitted(&columns, &target, call)?;
+                let schema = Schema { fields: target.fields };
+                (schema.clone(), self.projected(flow.output, projection, schema, call))
+            }
+            None => (schema(&columns), flow.output),
+        };
+        if let (Some(options), Some(from)) = (options, from) {
+            let site = self.site(call.span);
+            let node = LocalNode {
+                name: format!("sink.{}", operator.name),
+                op: sink_op(&operator.name, options),
+                inputs: vec![from],
+                schema: schema.clone(),
+                site,
+            };
+            self.push(node);
+        }
+        Some(schema)
+    }
+
+    fn projected(&mut self, from: Option<Input>, exprs: Vec<Ir>, schema: Schema, call: &Call) -> Option<Input> {
+        let site = self.site(call.span);
+        let name = format!("sink.{}.fit", call.name.text);
+        Some(self.push(LocalNode { name, op: Op::Project(exprs), inputs: vec![from?], schema, site }))
+    }
+
+    /// The stream's fields in the target's order and types. `None`: one of them doesn't fit.
+    fn fitted(&mut self, columns: &[Column], target: &Declared, call: &Call) -> Option<Vec<Ir>> {
+        let mut exprs = Vec::new();
+        let mut sound = true;
+        for (field, place) in target.fields.iter().zip(&target.places) {
+            let Some(index) = columns.iter().position(|c| c.name == field.name) else {
+                self.not_given(field, place, columns, call);
+                sound = false;
+                continue;
+            };
+            match self.fit(columns, index, field, place, call) {
+                Some(expr) => exprs.push(expr),
+                None => sound = false,
+            }
+        }
+        // A field under another name was said above; what is left over then is the same mistake.
+        let complete = sound;
+        for column in columns.iter().filter(|_| complete) {
+            if target.fields.iter().any(|f| f.name == column.name) {
+                continue;
+            }
+            let message = format!("the target has no field `{}`", column.name);
+            let mut problem = LocalDiagnostic::error("E0451", self.loc(call.name.span), message, "written here");
+            if let Some(step) = column.path.first() {
+                problem = problem.related(step.loc.clone(), "the field comes from here");
+            }
+            self.out.push(problem.help(format!("leave it out before: `drop({})`", column.name)));
+            sound = false;
+        }
+        sound.then_some(exprs)
+    }
+
+    fn not_given(&mut self, field: &Field, place: &dfc_typeck::Loc, columns: &[Column], call: &Call) {
+        let message = format!("the target's field `{}` is not in the stream", field.name);
+        let problem = LocalDiagnostic::error("E0450", self.loc(call.name.span), message, "written here").related(place.clone(), "declared here");
+        let near = nearest(&field.name, columns.iter().map(|c| c.name.as_str())).map(str::to_string);
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let problem = if names.len() <= 12 { problem.note(format!("the stream has: {}", names.join(", "))) } else { problem };
+        self.error(match near {
+            Some(near) => problem.help(format!("did you mean `{near}`? `rename({}: {near})`", field.name)),
+            None => problem.help(format!("compute it: `derive({}: …)`", field.name)),
+        });
+    }
+
+    fn fit(&mut self, columns: &[Column], index: usize, field: &Field, place: &dfc_typeck::Loc, call: &Call) -> Option<Ir> {
+        let column = &columns[index];
+        if column.broken {
+            return None;
+        }
+        if column.ty.nullable && !field.ty.nullable {
+            let name = &column.name;
+            let message = format!("`{name}` may be null, the target's field may not");
+            let mut problem = LocalDiagnostic::error("E0452", self.loc(call.name.span), message, "written here").related(place.clone(), format!("declared as {}", field.ty));
+            if let Some(step) = column.path.last() {
+                problem = problem.related(step.loc.clone(), step.words.clone());
+            }
+            let problem = problem.help(format!(
+                "put a value in its place, `derive({name}: {name} ?? …)`, leave such rows out, `filter({name} is not null)`, or declare `{}?`",
+                field.ty
+            ));
+            self.error(problem);
+            return None;
+        }
+        let expr = Ir::column(index, column.ty.clone());
+        if column.ty == field.ty {
+            return Some(expr);
+        }
+        let target = Target::SinkColumn { column: field.name.clone(), declared: Some(place.clone()) };
+        let to: DataType = field.ty.clone();
+        self.with(Scope::Row(columns), |checker| checker.assign(expr, &to, call.name.span, &target))
+    }
+}

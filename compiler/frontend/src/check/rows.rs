@@ -1,0 +1,294 @@
+//! Operators that look at one row at a time: `filter require derive select drop rename cast take` (D7).
+
+use std::collections::BTreeSet;
+
+use dfc_grammar::ast::{Arg, Expr, ExprKind};
+use dfc_ir::plan::{Op, OptionValue};
+use dfc_ir::{Expr as Ir, Value};
+use dfc_typeck::nearest::nearest;
+use dfc_typeck::{Column, LocalDiagnostic, Scope};
+
+use super::{Flow, ItemContext, broken, identity};
+use crate::bind::Bound;
+
+impl ItemContext<'_> {
+    pub(super) fn filter(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let (Some(mut columns), Some(arg)) = (flow.columns, bound.get("predicate")) else { return Flow::unknown() };
+        let checked = self.with(Scope::Row(&columns), |checker| checker.check_predicate(&arg.value));
+        let op = checked.map(|predicate| {
+            for index in predicate.narrowed {
+                columns[index].ty.nullable = false;
+                let step = self.step(bound.call.name.span, "not null from this filter on");
+                columns[index].path.push(step);
+            }
+            Op::Filter(predicate.expr)
+        });
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    pub(super) fn require(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let message = self.constant_arg(bound, "message");
+        let (Some(columns), Some(arg)) = (flow.columns, bound.get("condition")) else { return Flow::unknown() };
+        let checked = self.with(Scope::Row(&columns), |checker| checker.check_predicate(&arg.value));
+        // The condition's own text is not known here; the plan puts it in where the message is empty.
+        let message = match message {
+            Some(OptionValue::Value(Value::Str(text))) => Some(text.into_owned()),
+            Some(_) => Some(String::new()),
+            None => None,
+        };
+        let op = checked.zip(message).map(|(predicate, message)| Op::Require { condition: predicate.expr, message });
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    pub(super) fn derive(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let Some(input) = flow.columns else { return Flow::unknown() };
+        let mut columns = input.clone();
+        let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
+        let mut sound = !bound.failed;
+        for arg in bound.all("fields") {
+            let Some(name) = self.output_name(arg, bound, false) else {
+                sound = false;
+                continue;
+            };
+            let (column, expr) = self.computed(&input, arg, &name);
+            match columns.iter().position(|c| c.name == name) {
+                Some(position) => {
+                    columns[position] = column;
+                    exprs[position] = expr;
+                }
+                None => {
+                    columns.push(column);
+                    exprs.push(expr);
+                }
+            }
+        }
+        let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    pub(super) fn select(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let Some(input) = flow.columns else { return Flow::unknown() };
+        let (mut columns, mut exprs): (Vec<Column>, Vec<Option<Ir>>) = (Vec::new(), Vec::new());
+        let mut sound = !bound.failed;
+        for arg in bound.all("fields") {
+            let Some(name) = self.output_name(arg, bound, true) else {
+                sound = false;
+                continue;
+            };
+            if columns.iter().any(|c| c.name == name) {
+                // Two labels were refused by the binding already.
+                self.clash(arg, &name);
+                sound = false;
+                continue;
+            }
+            let (column, expr) = self.computed(&input, arg, &name);
+            columns.push(column);
+            exprs.push(expr);
+        }
+        let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    fn clash(&mut self, arg: &Arg, name: &str) {
+        let problem = LocalDiagnostic::error("E0403", self.loc(arg.span), format!("the field `{name}` is there already"), "a second one of this name")
+            .help(format!("give it another name: `other_{name}: …`"));
+        self.error(problem);
+    }
+
+    pub(super) fn drop_fields(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let Some(input) = flow.columns else { return Flow::unknown() };
+        let mut gone = BTreeSet::new();
+        let mut sound = !bound.failed;
+        for arg in bound.all("names") {
+            match self.field(&input, &arg.value) {
+                Some(index) => {
+                    gone.insert(index);
+                }
+                None => sound = false,
+            }
+        }
+        let keep: Vec<usize> = (0..input.len()).filter(|i| !gone.contains(i)).collect();
+        if keep.is_empty() && !input.is_empty() {
+            let problem = LocalDiagnostic::error("E0456", self.loc(bound.call.span), "nothing is left after this", "drops every field")
+                .help("keep at least one field");
+            self.error(problem);
+            return Flow::unknown();
+        }
+        let exprs = keep.iter().map(|&i| Ir::column(i, input[i].ty.clone())).collect();
+        let columns = keep.iter().map(|&i| input[i].clone()).collect();
+        self.node(bound.call, sound.then_some(Op::Project(exprs)), vec![flow.output], Some(columns))
+    }
+
+    pub(super) fn rename(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let Some(input) = flow.columns else { return Flow::unknown() };
+        let mut columns = input.clone();
+        let mut sound = !bound.failed;
+        let mut renamed: Vec<(usize, &Arg)> = Vec::new();
+        for arg in bound.all("fields") {
+            let Some(label) = &arg.label else {
+                let problem = LocalDiagnostic::error("E0611", self.loc(arg.span), "`rename` needs the new name", "which new name?")
+                    .help("write `rename(new: old)`");
+                self.error(problem);
+                sound = false;
+                continue;
+            };
+            let Some(index) = self.renamed_field(&input, arg, &label.text) else {
+                // What it was to be called is used further on.
+                columns.push(broken(&label.text, vec![self.step(arg.span, "renamed here")]));
+                sound = false;
+                continue;
+            };
+            columns[index].name.clone_from(&label.text);
+            let step = self.step(arg.span, format!("renamed from `{}` here", input[index].name));
+            columns[index].path.push(step);
+            renamed.push((index, arg));
+        }
+        for (index, arg) in renamed {
+            let name = &columns[index].name;
+            if columns.iter().enumerate().any(|(i, c)| i != index && c.name == *name && !c.broken) {
+                let name = name.clone();
+                self.clash(arg, &name);
+                sound = false;
+            }
+        }
+        let op = sound.then(|| Op::Project(identity(&input)));
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    /// The old field of `rename(new: old)`; knows the two turned round.
+    fn renamed_field(&mut self, input: &[Column], arg: &Arg, new: &str) -> Option<usize> {
+        if let ExprKind::Name(old) = &arg.value.kind
+            && !input.iter().any(|c| c.name == *old)
+            && input.iter().any(|c| c.name == new)
+        {
+            let message = format!("there is no field `{old}` to rename");
+            let problem = LocalDiagnostic::error("E0404", self.loc(arg.value.span), message, "unknown field")
+                .help(format!("the new name stands first: `rename({old}: {new})`"))
+                .fix("turn the names round", self.loc(arg.span), format!("{old}: {new}"));
+            self.error(problem);
+            return None;
+        }
+        self.field(input, &arg.value)
+    }
+
+    pub(super) fn cast(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let Some(input) = flow.columns else { return Flow::unknown() };
+        let mut columns = input.clone();
+        let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
+        let mut sound = !bound.failed;
+        for arg in bound.all("casts") {
+            let ExprKind::Cast { value, .. } = &arg.value.kind else {
+                let problem = LocalDiagnostic::error("E0612", self.loc(arg.span), "`cast` takes fields with their new types", "not a cast")
+                    .help("write `cast(id as int32)`");
+                self.error(problem);
+                sound = false;
+                continue;
+            };
+            let Some(index) = self.field(&input, value) else {
+                sound = false;
+                continue;
+            };
+            let expr = self.expr(&input, &arg.value, None);
+            let step = self.step(arg.span, "cast here");
+            match &expr {
+                Some(expr) => {
+                    columns[index].ty = expr.ty.clone();
+                    columns[index].path.push(step);
+                }
+                None => columns[index] = broken(&input[index].name, input[index].path.clone()),
+            }
+            exprs[index] = expr;
+        }
+        let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
+        self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    pub(super) fn take(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let limit = self.constant_arg(bound, "n");
+        let offset = self.constant_arg(bound, "offset");
+        let number = |value: Option<OptionValue>| match value {
+            Some(OptionValue::Value(Value::Int(n))) => u64::try_from(n).ok(),
+            _ => None,
+        };
+        let op = number(limit).zip(number(offset)).map(|(limit, offset)| Op::Take { limit, offset });
+        self.node(bound.call, op, vec![flow.output], flow.columns)
+    }
+
+    /// The name that an argument's value gets: its label, or (where that will do) the field's own.
+    pub(super) fn output_name(&mut self, arg: &Arg, bound: &Bound<'_>, bare: bool) -> Option<String> {
+        match (&arg.label, &arg.value.kind) {
+            (Some(label), _) => Some(label.text.clone()),
+            (None, ExprKind::Name(name)) if bare => Some(name.clone()),
+            (None, ExprKind::Error) => None,
+            (None, kind) => {
+                let operator = &bound.operator.name;
+                let message = format!("`{operator}` needs a name for this value");
+                let example = match kind {
+                    ExprKind::Call(call) => call.name.text.clone(),
+                    _ => "name".into(),
+                };
+                let problem = LocalDiagnostic::error("E0611", self.loc(arg.span), message, "which name?")
+                    .help(format!("put a name before it: `{operator}({example}: …)`"));
+                self.error(problem);
+                None
+            }
+        }
+    }
+
+
+    /// A computed field. A bare field keeps its way.
+    pub(super) fn computed(&mut self, input: &[Column], arg: &Arg, name: &str) -> (Column, Option<Ir>) {
+        let Some(expr) = self.expr(input, &arg.value, None) else {
+            return (broken(name, vec![self.step(arg.span, "computed here")]), None);
+        };
+        let path = match expr.kind {
+            dfc_ir::ExprKind::Column(index) => {
+                let mut path = input[index].path.clone();
+                if input[index].name != name {
+                    path.push(self.step(arg.span, format!("renamed from `{}` here", input[index].name)));
+                }
+                path
+            }
+            _ => vec![self.step(arg.span, "computed here")],
+        };
+        (Column::new(name, expr.ty.clone(), path), Some(expr))
+    }
+
+    /// A field by its bare name. Broken fields are refused silently.
+    pub(super) fn field(&mut self, columns: &[Column], e: &Expr) -> Option<usize> {
+        let name = match &e.kind {
+            ExprKind::Name(name) => name,
+            ExprKind::Error => return None,
+            ExprKind::Literal(dfc_grammar::ast::Literal::String(text)) if columns.iter().any(|c| c.name == *text) => {
+                let at = self.loc(e.span);
+                let problem = LocalDiagnostic::error("E0612", at.clone(), "a field's name stands without quotes", "a text, not a field")
+                    .help(format!("write `{text}`"))
+                    .fix("take the quotes out", at, text.as_str());
+                self.error(problem);
+                return None;
+            }
+            _ => {
+                let problem = LocalDiagnostic::error("E0612", self.loc(e.span), "a field's name is expected here", "not a field")
+                    .help("compute it with `derive` before, and name it here");
+                self.error(problem);
+                return None;
+            }
+        };
+        if let Some(index) = columns.iter().position(|c| c.name == *name) {
+            return (!columns[index].broken).then_some(index);
+        }
+        let at = self.loc(e.span);
+        let problem = LocalDiagnostic::error("E0404", at.clone(), format!("there is no field `{name}` here"), "unknown field");
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let near = nearest(name, names.iter().copied()).map(str::to_string);
+        let problem = match names.len() {
+            1..=12 => problem.note(format!("the fields here are: {}", names.join(", "))),
+            _ => problem,
+        };
+        self.error(match near {
+            Some(near) => problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near),
+            None => problem,
+        });
+        None
+    }
+}

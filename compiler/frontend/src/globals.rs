@@ -1,0 +1,418 @@
+//! What expressions see beside fields: parameters, constants, functions, records, each resolved once for the whole program.
+//!
+//! Declarations may stand in any order and use each other; a circle among them is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dfc_grammar::ast::{self, Expr, ExprKind, FieldDecl, FormatPart, ItemKind, RecordEntry, TypeExpr, TypeKind};
+use dfc_ir::{Field, Type, Value};
+use dfc_typeck::nearest::nearest;
+use dfc_typeck::{
+    Checker, FunctionTable, Global, GlobalKind, Globals, LocalDiagnostic, Loc, Namespace, NoSites, RecordType, Scope, Target,
+    UserFn,
+};
+
+use crate::db::{Db, Given, SourceFile};
+use crate::items::{ItemNode, Program, Slot, program};
+use crate::places;
+
+/// Names of the built-in types: no record may be called so.
+const TYPE_NAMES: &[&str] = &[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "decimal", "string",
+    "bytes", "date", "time", "datetime", "timestamp", "duration", "json", "list", "record", "secret", "any",
+];
+
+/// The declarations of a program, resolved, and what is wrong with them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Declarations {
+    /// What expressions see. Its places are counted.
+    pub globals: Arc<Globals>,
+    /// What is wrong.
+    pub problems: Vec<LocalDiagnostic>,
+    /// Parameters that have neither a default nor a given value.
+    pub unset: Vec<(String, Loc)>,
+}
+
+/// Resolves the declarations of a program.
+#[salsa::tracked]
+pub fn declarations(db: &dyn Db, root: SourceFile) -> Arc<Declarations> {
+    let program = program(db, root);
+    let mut resolver = Resolver {
+        db,
+        program,
+        given: Given::get(db).values(db),
+        globals: Globals::default(),
+        problems: Vec::new(),
+        unset: Vec::new(),
+        done: BTreeSet::new(),
+        open: Vec::new(),
+    };
+    resolver.run();
+    let Resolver { globals, problems, unset, .. } = resolver;
+    Arc::new(Declarations { globals: Arc::new(globals), problems, unset })
+}
+
+/// [`Declarations::globals`]: changes only when a declaration changes its meaning.
+#[salsa::tracked]
+pub fn globals(db: &dyn Db, root: SourceFile) -> Arc<Globals> {
+    declarations(db, root).globals.clone()
+}
+
+struct Resolver<'p, 'db> {
+    db: &'db dyn Db,
+    program: &'p Program<'db>,
+    given: &'p BTreeMap<String, String>,
+    globals: Globals,
+    problems: Vec<LocalDiagnostic>,
+    unset: Vec<(String, Loc)>,
+    done: BTreeSet<Slot>,
+    /// Declarations on the way to the one at hand.
+    open: Vec<Slot>,
+}
+
+impl<'db> Resolver<'_, 'db> {
+    fn run(&mut self) {
+        self.globals.streams = self.program.names_of(Namespace::Stream).map(str::to_string).collect();
+        for (Slot { name, .. }, item) in &self.program.names {
+            if let ItemKind::Fn(decl) = item.kind(self.db).as_ref() {
+                let function = UserFn { item: item.key(self.db).clone(), decl: decl.clone() };
+                self.globals.functions.insert(name.clone(), Arc::new(function));
+                if FunctionTable::standard().get(name).is_some() {
+                    self.taken(*item, "function", name, "a function of the standard library");
+                }
+            }
+        }
+        // Records first: types of parameters and constants may name them.
+        for namespace in [Namespace::Record, Namespace::Value] {
+            let items: Vec<ItemNode<'db>> =
+                self.program.items.iter().filter(|item| item.key(self.db).namespace == namespace).copied().collect();
+            for item in items {
+                self.resolve(item);
+            }
+        }
+        let functions: Vec<(ItemNode<'db>, Arc<UserFn>)> = self
+            .program
+            .items
+            .iter()
+            .filter(|item| item.key(self.db).namespace == Namespace::Fn)
+            .filter_map(|item| match item.kind(self.db).as_ref() {
+                ItemKind::Fn(decl) => Some((*item, Arc::new(UserFn { item: item.key(self.db).clone(), decl: decl.clone() }))),
+                _ => None,
+            })
+            .collect();
+        for (item, function) in functions {
+            self.with_checker(item, |checker| checker.check_fn(&function));
+        }
+        for name in self.given.keys() {
+            if self.program.find(Namespace::Value, name).is_none_or(|item| !matches!(item.kind(self.db).as_ref(), ItemKind::Param(_))) {
+                self.unknown_given(name);
+            }
+        }
+    }
+
+    /// A name that something built in has already.
+    fn taken(&mut self, item: ItemNode<'db>, what: &str, name: &str, by: &str) {
+        let at = places::name_of(item.key(self.db));
+        let message = format!("the {what} can't be called `{name}`: that is {by}");
+        self.problems.push(LocalDiagnostic::error("E0212", at, message, "taken").help("give it another name"));
+    }
+
+    fn unknown_given(&mut self, name: &str) {
+        let params: Vec<&str> = self
+            .program
+            .names
+            .values()
+            .filter(|item| matches!(item.kind(self.db).as_ref(), ItemKind::Param(_)))
+            .map(|item| item.key(self.db).name.as_str())
+            .collect();
+        let Some(first) = self.program.items.first() else { return };
+        let at = Loc { item: first.key(self.db).clone(), span: ast::Span::new(0, 0) };
+        let problem = LocalDiagnostic::error("E0620", at, format!("a value was given for `{name}`, which is no parameter"), "");
+        self.problems.push(match nearest(name, params.iter().copied()) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None if params.is_empty() => problem.note("this pipeline declares no parameters"),
+            None => problem.note(format!("there are: {}", params.join(", "))),
+        });
+    }
+
+    /// Resolves an item after everything that it names.
+    fn resolve(&mut self, item: ItemNode<'db>) {
+        let key = item.key(self.db).clone();
+        let slot = Slot::new(key.namespace, key.name.clone());
+        let first = self.program.names.get(&slot) == Some(&item);
+        if first && !self.done.insert(slot.clone()) {
+            return;
+        }
+        self.open.push(slot.clone());
+        let kind = item.kind(self.db).clone();
+        let mut used = Used::default();
+        used.item(&kind);
+        let mut circular = false;
+        for name in self.reachable(used) {
+            if self.open.contains(&name) {
+                self.circle(&name, item);
+                circular = true;
+                break;
+            }
+            if let Some(other) = self.program.names.get(&name).copied()
+                && matches!(name.namespace, Namespace::Record | Namespace::Value)
+            {
+                self.resolve(other);
+            }
+        }
+        self.open.pop();
+        if circular {
+            self.globals.broken.insert(key.name.clone());
+            return;
+        }
+        match kind.as_ref() {
+            ItemKind::Record(record) => self.record(item, record, first),
+            ItemKind::Param(param) => self.param(item, param, first),
+            ItemKind::Const(constant) => self.constant(item, constant, first),
+            _ => {}
+        }
+    }
+
+    /// Names used, those in the bodies of used functions included.
+    fn reachable(&self, used: Used) -> Vec<Slot> {
+        let mut out: Vec<Slot> = Vec::new();
+        let mut waiting = used.names;
+        while let Some(name) = waiting.pop() {
+            if out.contains(&name) {
+                continue;
+            }
+            if let (Namespace::Fn, Some(function)) = (name.namespace, self.globals.functions.get(&name.name)) {
+                let mut inner = Used::default();
+                inner.function(&function.decl);
+                waiting.extend(inner.names);
+            }
+            out.push(name);
+        }
+        out
+    }
+
+    fn circle(&mut self, back: &Slot, item: ItemNode<'db>) {
+        let from = self.open.iter().position(|open| open == back).unwrap_or(0);
+        let mut names: Vec<String> = self.open[from..].iter().map(|open| format!("`{}`", open.name)).collect();
+        names.push(format!("`{}`", back.name));
+        let at = places::name_of(item.key(self.db));
+        let message = match back.namespace {
+            Namespace::Record => format!("a record can't contain itself: {}", names.join(" → ")),
+            _ => format!("these values depend on each other in a circle: {}", names.join(" → ")),
+        };
+        self.problems.push(LocalDiagnostic::error("E0204", at, message, "the circle closes here").help("take one of these steps out"));
+    }
+
+    fn with_checker<T>(&mut self, item: ItemNode<'db>, work: impl FnOnce(&mut Checker<'_>) -> T) -> T {
+        let mut sites = NoSites;
+        let mut checker =
+            Checker::new(FunctionTable::standard(), &self.globals, item.key(self.db).clone(), Scope::None, &mut sites);
+        let result = work(&mut checker);
+        let found = std::mem::take(&mut checker.diagnostics);
+        self.problems.extend(found);
+        result
+    }
+
+    fn record(&mut self, item: ItemNode<'db>, record: &ast::Record, first: bool) {
+        let key = item.key(self.db).clone();
+        if TYPE_NAMES.contains(&key.name.as_str()) {
+            self.taken(item, "record", &key.name, "a built-in type");
+        }
+        let fields = self.with_checker(item, |checker| record_fields(checker, &record.fields));
+        if !first {
+            return;
+        }
+        match fields {
+            Some(fields) => {
+                let loc = places::name_of(&key);
+                self.globals.records.insert(key.name.clone(), RecordType { fields, loc });
+            }
+            None => {
+                self.globals.broken.insert(key.name.clone());
+            }
+        }
+    }
+
+    fn param(&mut self, item: ItemNode<'db>, param: &ast::Param, first: bool) {
+        let name = param.name.text.clone();
+        let ty = self.with_checker(item, |checker| checker.resolve_type(&param.ty));
+        let Some(ty) = ty else {
+            self.globals.broken.insert(name);
+            return;
+        };
+        let target = Target::Declaration { kind: "parameter", name: name.clone() };
+        let mut broken = false;
+        let mut value = None;
+        if let Some(default) = &param.default {
+            // The default is checked even where another value is given.
+            value = self.with_checker(item, |checker| checker.constant(default, &ty, &target));
+            broken = value.is_none();
+        }
+        if let Some(text) = self.given.get(&name)
+            && first
+        {
+            match given_value(text, &ty) {
+                Ok(given) => {
+                    value = Some(given);
+                    broken = false;
+                }
+                Err(why) => {
+                    let at = places::name_of(item.key(self.db));
+                    let message = format!("the value given for `{name}` doesn't fit its type {ty}: {why}");
+                    self.problems.push(LocalDiagnostic::error("E0621", at, message, "declared here"));
+                    broken = true;
+                }
+            }
+        }
+        if !first {
+            return;
+        }
+        if broken {
+            self.globals.broken.insert(name);
+            return;
+        }
+        let loc = places::name_of(item.key(self.db));
+        if value.is_none() {
+            self.unset.push((name.clone(), loc.clone()));
+        }
+        self.globals.values.insert(name, Global { kind: GlobalKind::Param, ty, value, loc });
+    }
+
+    fn constant(&mut self, item: ItemNode<'db>, constant: &ast::Const, first: bool) {
+        let name = constant.name.text.clone();
+        let target = Target::Declaration { kind: "constant", name: name.clone() };
+        let found = self.with_checker(item, |checker| {
+            let (value, ty) = match &constant.ty {
+                Some(ty) => {
+                    let ty = checker.resolve_type(ty)?;
+                    (checker.constant(&constant.value, &ty, &target)?, ty)
+                }
+                None => checker.constant_any(&constant.value)?,
+            };
+            // A constant over a parameter without a value has none either.
+            Some((if checker.unknown_values { None } else { Some(value) }, ty))
+        });
+        if !first {
+            return;
+        }
+        match found {
+            Some((value, ty)) => {
+                let loc = places::name_of(item.key(self.db));
+                self.globals.values.insert(name, Global { kind: GlobalKind::Const, ty, value, loc });
+            }
+            None => {
+                self.globals.broken.insert(name);
+            }
+        }
+    }
+}
+
+/// The fields of a record, resolved; `None` if one of them is refused.
+pub fn record_fields(checker: &mut Checker<'_>, decls: &[FieldDecl]) -> Option<Vec<Field>> {
+    let fields = checker.resolve_fields(decls)?;
+    let outside = |decl: &FieldDecl| decl.external.as_ref().map_or(&decl.name.text, |(name, _)| name).clone();
+    let mut sound = true;
+    for (position, decl) in decls.iter().enumerate() {
+        let Some(other) = decls[..position].iter().find(|other| outside(other) == outside(decl)) else { continue };
+        let at = |span| Loc { item: checker.item.clone(), span };
+        let span = decl.external.as_ref().map_or(decl.name.span, |(_, span)| *span);
+        let message = format!("two fields stand for the same name outside, `{}`", outside(decl));
+        let problem = LocalDiagnostic::error("E0403", at(span), message, "again")
+            .related(at(other.span), "the first")
+            .help("each column outside is one field here; a second copy is made with `derive`");
+        checker.diagnostics.push(problem);
+        sound = false;
+    }
+    sound.then_some(fields)
+}
+
+/// The value of a text given on the command line.
+fn given_value(text: &str, ty: &dfc_ir::DataType) -> Result<Value<'static>, String> {
+    match &ty.ty {
+        Type::String | Type::Secret | Type::Json => Ok(Value::string(text)),
+        Type::List(_) | Type::Record(_) | Type::Bytes => Err("values of this type can't be given as text".into()),
+        _ if ty.nullable && text == "null" => Ok(Value::Null),
+        plain => dfc_eval::parse_value(text, plain).map(Value::into_owned).map_err(|error| error.message),
+    }
+}
+
+/// The names that a declaration uses. It may use more than are declared, and a field's name may look like one: that only
+/// resolves more than needed.
+#[derive(Default)]
+struct Used {
+    names: Vec<Slot>,
+}
+
+impl Used {
+    fn item(&mut self, kind: &ItemKind) {
+        match kind {
+            ItemKind::Record(record) => record.fields.iter().for_each(|f| self.ty(&f.ty)),
+            ItemKind::Param(param) => {
+                self.ty(&param.ty);
+                param.default.iter().for_each(|e| self.expr(e));
+            }
+            ItemKind::Const(constant) => {
+                constant.ty.iter().for_each(|ty| self.ty(ty));
+                self.expr(&constant.value);
+            }
+            _ => {}
+        }
+    }
+
+    fn function(&mut self, decl: &ast::FnDecl) {
+        self.expr(&decl.body);
+        let own = |name: &str| decl.params.iter().any(|p| p.name.text == name);
+        self.names.retain(|slot| slot.namespace != Namespace::Value || !own(&slot.name));
+    }
+
+    fn ty(&mut self, ty: &TypeExpr) {
+        match &ty.kind {
+            TypeKind::Name(name) => self.names.push(Slot::new(Namespace::Record, name.clone())),
+            TypeKind::List(item) => self.ty(item),
+            TypeKind::Record(fields) => fields.iter().for_each(|f| self.ty(&f.ty)),
+            TypeKind::Decimal(_) => {}
+        }
+    }
+
+    fn all<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) {
+        list.into_iter().for_each(|e| self.expr(e));
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Error | ExprKind::Literal(_) | ExprKind::Chain(_) => {}
+            ExprKind::Name(name) => self.names.push(Slot::new(Namespace::Value, name.clone())),
+            ExprKind::Call(call) => {
+                self.names.push(Slot::new(Namespace::Fn, call.name.text.clone()));
+                self.all(call.args.iter().map(|a| &a.value));
+            }
+            ExprKind::Field(x, _) | ExprKind::Unary(_, x) | ExprKind::Paren(x) => self.expr(x),
+            ExprKind::IsNull { value, .. } => self.expr(value),
+            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => self.all([&**a, &**b]),
+            ExprKind::Between { value, low, high, .. } => self.all([&**value, &**low, &**high]),
+            ExprKind::In { value, list, .. } => self.all([&**value, &**list]),
+            ExprKind::Pattern { value, pattern, .. } => self.all([&**value, &**pattern]),
+            ExprKind::Cast { value, ty, .. } => {
+                self.expr(value);
+                self.ty(ty);
+            }
+            ExprKind::If(a, b, c) => self.all([&**a, &**b, &**c]),
+            ExprKind::Match { subject, arms, otherwise } => {
+                self.all(subject.iter().chain(otherwise).map(|e| &**e));
+                for arm in arms {
+                    self.all(arm.patterns.iter().chain([&arm.value]));
+                }
+            }
+            ExprKind::List(items) => self.all(items.iter().map(|a| &a.value)),
+            ExprKind::Record(entries) => self.all(entries.iter().map(|entry| match entry {
+                RecordEntry::Field(_, value) | RecordEntry::Spread(value, _) => value,
+            })),
+            ExprKind::Format(parts) => self.all(parts.iter().filter_map(|part| match part {
+                FormatPart::Expr(e) => Some(e),
+                FormatPart::Text(_) => None,
+            })),
+            ExprKind::Type(ty) => self.ty(ty),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! From files to items, and from a root file to the program: every item of it and of the libraries it uses, by name.
+//!
+//! Serves D5: duplicate names, libraries that can't be read, use each other or clash are found here, before anything is typed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dfc_grammar::ast::ItemKind;
+use dfc_typeck::{ItemKey, LocalDiagnostic, Namespace};
+
+use crate::db::{Db, SourceFile};
+use crate::places;
+
+/// A file's tokens, tree and syntax errors.
+#[salsa::tracked]
+pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
+    Arc::new(file.text(db).as_ref().map(|text| dfc_grammar::parse(text)).unwrap_or_default())
+}
+
+/// An item of a file. Its identity is its key, so that an edit elsewhere leaves it what it was.
+#[salsa::tracked(debug)]
+pub struct ItemNode<'db> {
+    /// Its name.
+    pub key: ItemKey,
+    /// What it declares.
+    #[tracked]
+    pub kind: Arc<ItemKind>,
+    /// First byte in the file.
+    #[tracked]
+    #[returns(copy)]
+    pub start: u32,
+}
+
+/// The sound items of a file, in source order.
+#[salsa::tracked]
+pub fn file_items<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<ItemNode<'db>> {
+    let mut seen: HashMap<(Namespace, String), u32> = HashMap::new();
+    let items = &parse(db, file).file.items;
+    items
+        .iter()
+        .map(|item| {
+            let (namespace, name) = identity(&item.kind);
+            let count = seen.entry((namespace, name.clone())).or_default();
+            let key = ItemKey { file: file.index(db), namespace, name, nth: *count };
+            *count += 1;
+            ItemNode::new(db, key, Arc::new(item.kind.clone()), item.start)
+        })
+        .collect()
+}
+
+fn identity(kind: &ItemKind) -> (Namespace, String) {
+    match kind {
+        ItemKind::Job(job) => (Namespace::Job, job.name.text.clone()),
+        ItemKind::Param(param) => (Namespace::Value, param.name.text.clone()),
+        ItemKind::Const(constant) => (Namespace::Value, constant.name.text.clone()),
+        ItemKind::Record(record) => (Namespace::Record, record.name.text.clone()),
+        ItemKind::Source(source) => (Namespace::Stream, source.name.text.clone()),
+        ItemKind::Stream(stream) => (Namespace::Stream, stream.name.text.clone()),
+        ItemKind::Sink(_) => (Namespace::Sink, String::new()),
+        ItemKind::Fn(decl) => (Namespace::Fn, decl.name.text.clone()),
+        ItemKind::Operator(decl) => (Namespace::Operator, decl.name.text.clone()),
+        ItemKind::Use(_) => (Namespace::Use, String::new()),
+        ItemKind::Native(native) => (Namespace::Native, native.name.text.clone()),
+    }
+}
+
+/// A name in its namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
+pub struct Slot {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// The name.
+    pub name: String,
+}
+
+impl Slot {
+    /// A name in a namespace.
+    pub fn new(namespace: Namespace, name: impl Into<String>) -> Self {
+        Slot { namespace, name: name.into() }
+    }
+}
+
+/// A root file and its libraries.
+#[derive(Debug, Clone, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Program<'db> {
+    /// Root first, then libraries in the order they are used.
+    pub files: Vec<SourceFile>,
+    /// All items of all files.
+    pub items: Vec<ItemNode<'db>>,
+    /// First declaration of each name, by namespace.
+    pub names: BTreeMap<Slot, ItemNode<'db>>,
+    /// Whether a file can't be read or has syntax errors: then nothing else is said.
+    pub broken: bool,
+    /// What is wrong with the structure (places are counted).
+    pub problems: Vec<LocalDiagnostic>,
+}
+
+impl<'db> Program<'db> {
+    /// The item of this name.
+    pub fn find(&self, namespace: Namespace, name: &str) -> Option<ItemNode<'db>> {
+        self.names.get(&Slot::new(namespace, name)).copied()
+    }
+
+    /// The names of a namespace, sorted.
+    pub fn names_of(&self, namespace: Namespace) -> impl Iterator<Item = &str> {
+        self.names.keys().filter(move |slot| slot.namespace == namespace).map(|slot| slot.name.as_str())
+    }
+
+    /// Items of the root file in a namespace, in source order.
+    pub fn in_root(&self, db: &'db dyn Db, namespace: Namespace) -> Vec<ItemNode<'db>> {
+        let root = self.files.first().map_or(0, |file| file.index(db));
+        let wanted = |item: &&ItemNode<'db>| item.key(db).file == root && item.key(db).namespace == namespace;
+        self.items.iter().filter(wanted).copied().collect()
+    }
+}
+
+/// Everything that belongs to a root file.
+#[salsa::tracked]
+pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
+    let mut program =
+        Program { files: Vec::new(), items: Vec::new(), names: BTreeMap::new(), broken: false, problems: Vec::new() };
+    let mut open = Vec::new();
+    take_in(db, root, &mut program, &mut open);
+    for item in program.items.clone() {
+        declare(db, item, &mut program);
+    }
+    program
+}
+
+/// Takes in a file and, after it, the libraries it uses. `open` holds the files on the way here.
+fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, open: &mut Vec<SourceFile>) {
+    program.files.push(file);
+    program.broken |= file.text(db).is_err() || !parse(db, file).errors.is_empty();
+    let items = file_items(db, file);
+    program.items.extend(items);
+    open.push(file);
+    for item in items {
+        let ItemKind::Use(used) = item.kind(db).as_ref() else { continue };
+        let at = places::name_of(item.key(db));
+        let library = db.file(&beside(file.path(db), &used.path));
+        if let Some(position) = open.iter().position(|f| *f == library) {
+            let mut names: Vec<String> = open[position..].iter().map(|f| shown(f.path(db))).collect();
+            names.push(shown(library.path(db)));
+            let message = format!("these files use each other in a circle: {}", names.join(" → "));
+            let problem = LocalDiagnostic::error("E0205", at, message, "this closes the circle")
+                .help("move what both need into a file of its own, and use that from both");
+            program.problems.push(problem);
+        } else if let Err(why) = library.text(db) {
+            let message = format!("can't read `{}`: {why}", used.path);
+            let problem = LocalDiagnostic::error("E0207", at, message, "used here")
+                .note("the path is relative to the file it is written in");
+            program.problems.push(problem);
+        } else if !program.files.contains(&library) {
+            take_in(db, library, program, open);
+        }
+    }
+    open.pop();
+}
+
+/// The path of a file named in another.
+pub fn beside(file: &Path, path: &str) -> PathBuf {
+    crate::files::normalise(&file.parent().unwrap_or(Path::new("")).join(path))
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>) {
+    let key = item.key(db);
+    let at = || places::name_of(key);
+    let root = program.files.first().map_or(0, |file| file.index(db));
+    match key.namespace {
+        Namespace::Use | Namespace::Sink => return,
+        Namespace::Job if key.file != root => {
+            let message = format!("a file with a job can't be used as a library: it declares the job `{}`", key.name);
+            let problem = LocalDiagnostic::error("E0208", at(), message, "this job")
+                .help("move the declarations that both need into a file without a job");
+            program.problems.push(problem);
+            return;
+        }
+        Namespace::Job => {
+            let first = program.names.keys().find(|slot| slot.namespace == Namespace::Job).cloned();
+            if let Some(first) = first.and_then(|name| program.names.get(&name)) {
+                let problem = LocalDiagnostic::error("E0202", at(), "a file describes one job, this is the second", "second job")
+                    .related(places::name_of(first.key(db)), "the first job")
+                    .help("put each job into a file of its own; shared declarations go into a third one that both `use`");
+                program.problems.push(problem);
+                return;
+            }
+        }
+        Namespace::Native => {
+            let message = "`native` declarations belong to the standard library";
+            let problem = LocalDiagnostic::error("E0211", at(), message, "not here")
+                .help("a function of your own is declared with `fn`");
+            program.problems.push(problem);
+            return;
+        }
+        Namespace::Operator => {
+            let message = format!("operators of one's own (`{}`) are not available in this version", key.name);
+            let problem = LocalDiagnostic::error("E0220", at(), message, "not available yet")
+                .help("compute with `derive`, `aggregate` or a `fn`");
+            program.problems.push(problem);
+        }
+        _ => {}
+    }
+    let slot = Slot::new(key.namespace, key.name.clone());
+    let Some(first) = program.names.get(&slot) else {
+        program.names.insert(slot, item);
+        return;
+    };
+    let first = first.key(db);
+    let what = what(key.namespace);
+    let problem = if first.file == key.file {
+        LocalDiagnostic::error("E0201", at(), format!("the {what} `{}` is declared twice", key.name), "declared again")
+            .related(places::name_of(first), "first declared here")
+            .help("give one of them another name")
+    } else {
+        // The nearer to the root, the likelier the user can change it.
+        let message = format!("the {what} `{}` is also declared in a file that is used", key.name);
+        LocalDiagnostic::error("E0206", places::name_of(first), message, "declared here")
+            .related(at(), "and here")
+            .help("everything in a used file is taken in under its own name: give one of them another name")
+    };
+    program.problems.push(problem);
+}
+
+/// What an item of a namespace is called.
+pub fn what(namespace: Namespace) -> &'static str {
+    match namespace {
+        Namespace::Job => "job",
+        Namespace::Value => "parameter or constant",
+        Namespace::Record => "record",
+        Namespace::Stream => "stream",
+        Namespace::Sink => "sink",
+        Namespace::Fn => "function",
+        Namespace::Operator => "operator",
+        Namespace::Use => "library",
+        Namespace::Native => "declaration",
+    }
+}

@@ -1,0 +1,121 @@
+//! What other tools call the things of this language, and the operators that are planned but not here yet.
+//!
+//! Two tables. A name found here gets a message that says what to write; it may not be accepted.
+
+/// Operators of the language that this version doesn't have.
+pub const LATER: &[(&str, &str)] = &[
+    ("postgres", "read or write files, and load them with the database's own tools"),
+    ("mysql", "read or write files, and load them with the database's own tools"),
+    ("sqlite", "read or write files, and load them with the database's own tools"),
+    ("sqlserver", "read or write files, and load them with the database's own tools"),
+    ("oracle", "read or write files, and load them with the database's own tools"),
+    ("hive", "read or write its files with `parquet` or `csv`"),
+    ("doris", "write files, and load them with the database's own tools"),
+    ("kafka", "read or write files with `jsonl`"),
+    ("window", "group by a computed time, as in `aggregate(by: [hour: date_trunc(\"hour\", at)], …)`"),
+    ("top", "use `sort(…)` and `take(…)`"),
+    ("unnest", "flatten the list before, or take single items with `tags[0]`"),
+    ("parse", "use `json_get`, `split_part` or `regexp_extract` in `derive`"),
+    ("rejected", "give `errors { to: \"…\" }` in the job: rejected rows are written to that folder"),
+];
+
+/// Other tools' names of operators: (theirs, ours, what to write).
+pub const OPERATORS: &[(&str, &str, &str)] = &[
+    ("where", "filter", "`filter(condition)`"),
+    ("having", "filter", "`filter(condition)` after `aggregate`"),
+    ("map", "derive", "`derive(name: expression)`, or `select(…)` to keep only what is named"),
+    ("with_column", "derive", "`derive(name: expression)`"),
+    ("mutate", "derive", "`derive(name: expression)`"),
+    ("project", "select", "`select(…)`"),
+    ("group_by", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("groupby", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("summarise", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("summarize", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("order_by", "sort", "`sort(a, desc(b))`"),
+    ("orderby", "sort", "`sort(a, desc(b))`"),
+    ("limit", "take", "`take(10)`"),
+    ("head", "take", "`take(10)`"),
+    ("unique", "distinct", "`distinct(by: […])`"),
+    ("dedup", "distinct", "`distinct(by: […])`"),
+    ("deduplicate", "distinct", "`distinct(by: […])`"),
+    ("left_join", "join", "`join(other, on: …, kind: left)`"),
+    ("inner_join", "join", "`join(other, on: …)`"),
+    ("merge", "join", "`join(other, on: …)`, or `union(a, b)`"),
+    ("concat", "union", "`union(a, b)` at the start of a chain"),
+    ("assert", "require", "`require(condition, message: \"…\")`"),
+    ("json", "jsonl", "`jsonl(…)`, one object a line"),
+    ("ndjson", "jsonl", "`jsonl(…)`"),
+    ("tsv", "csv", "`csv(…, delimiter: \"\\t\")`"),
+    ("stdout", "print", "`print()`"),
+    ("console", "print", "`print()`"),
+    ("null", "discard", "`discard()`"),
+];
+
+/// Other tools' names of parameters: (theirs, ours where an operator has it).
+pub const PARAMETERS: &[(&str, &str)] = &[
+    ("sep", "delimiter"),
+    ("separator", "delimiter"),
+    ("delim", "delimiter"),
+    ("fieldDelimiter", "delimiter"),
+    ("field_delimiter", "delimiter"),
+    ("file", "path"),
+    ("filename", "path"),
+    ("fileName", "path"),
+    ("url", "path"),
+    ("has_header", "header"),
+    ("skipHeader", "header"),
+    ("headers", "header"),
+    ("nullFormat", "nulls"),
+    ("null_value", "nulls"),
+    ("nullValue", "nulls"),
+    ("na_values", "nulls"),
+    ("charset", "encoding"),
+    ("compress", "compression"),
+    ("skip_rows", "skip"),
+    ("skiprows", "skip"),
+    ("writeMode", "mode"),
+    ("write_mode", "mode"),
+    ("if_exists", "mode"),
+    ("column", "schema"),
+    ("columns", "schema"),
+    ("fields", "schema"),
+    ("types", "schema"),
+    ("dateFormat", "date_format"),
+    ("group_by", "by"),
+    ("groupBy", "by"),
+    ("keys", "by"),
+    ("partition_by", "by"),
+    ("order_by", "order"),
+    ("orderBy", "order"),
+    ("how", "kind"),
+    ("type", "kind"),
+    ("joinType", "kind"),
+    ("using", "on"),
+    ("condition", "on"),
+    ("key", "on"),
+    ("limit", "n"),
+    ("count", "n"),
+    ("select", "take"),
+];
+
+/// Other tools' names of parameters for which there is something else than a parameter: (theirs, what to do).
+pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("where", "put a `filter(condition)` behind it: what a source can leave out is left out at the source"),
+    ("splitPk", "leave it out: files are split without it"),
+    ("increColumn", "incremental reading is not available in this version"),
+    ("fetchSize", "leave it out: batches have a fixed size"),
+    ("batchSize", "leave it out: batches have a fixed size"),
+    ("errorLimit", "write `errors { limit: … }` in the job"),
+    ("channel", "write `parallelism: …` in the job"),
+    ("parallelism", "write `parallelism: …` in the job"),
+];
+
+/// What to write for another tool's operator.
+pub fn operator(name: &str) -> Option<&'static str> {
+    OPERATORS.iter().find(|(theirs, ..)| theirs.eq_ignore_ascii_case(name)).map(|(.., write)| *write)
+}
+
+/// What stands in for an operator of a later version.
+pub fn later(name: &str) -> Option<&'static str> {
+    LATER.iter().find(|(operator, _)| *operator == name).map(|(_, instead)| *instead)
+}

@@ -1,0 +1,101 @@
+//! Which streams an item reads, by name: all that the graph needs to know of it.
+//!
+//! The result holds no byte offsets, so that the graph is drawn anew only when an edge changes.
+
+use std::sync::Arc;
+
+use dfc_grammar::ast::{Call, Chain, ExprKind, ItemKind, Span};
+use dfc_typeck::Loc;
+
+use crate::db::Db;
+use crate::items::ItemNode;
+use crate::operators::{Kind, Role, table};
+use crate::places::PartIndex;
+
+/// A stream's name where one is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Reference {
+    /// The name.
+    pub name: String,
+    /// Where (counted).
+    pub at: Loc,
+}
+
+/// What the graph needs to know of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct References {
+    /// Streams that are read, in source order.
+    pub reads: Vec<Reference>,
+    /// A stream that ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
+    pub misplaced: bool,
+}
+
+/// The streams that an item reads.
+#[salsa::tracked]
+pub fn references<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<References> {
+    let kind = item.kind(db);
+    let mut walk = Walk { places: PartIndex::new(item.key(db), kind), out: References::default() };
+    match kind.as_ref() {
+        ItemKind::Stream(stream) => {
+            walk.chain(&stream.chain);
+            walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text));
+        }
+        ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| walk.chain(chain)),
+        ItemKind::Source(source) => walk.links(&source.chain.links),
+        _ => {}
+    }
+    Arc::new(walk.out)
+}
+
+/// Whether an operator can only stand at an end of the graph.
+fn ends(name: &str) -> bool {
+    table().get(name, Role::Shuffle).is_none() && table().get(name, Role::Sink).is_some()
+}
+
+struct Walk {
+    places: PartIndex,
+    out: References,
+}
+
+impl Walk {
+    fn chain(&mut self, chain: &Chain) {
+        match &chain.head.kind {
+            ExprKind::Name(name) => self.read(name, chain.head.span),
+            ExprKind::Call(call) => self.call(call),
+            _ => {}
+        }
+        self.links(&chain.links);
+    }
+
+    fn links(&mut self, links: &[Call]) {
+        links.iter().for_each(|link| self.call(link));
+    }
+
+    /// The arguments that are streams, by the operator's declaration.
+    fn call(&mut self, call: &Call) {
+        let Some(operator) = table().get(&call.name.text, Role::Shuffle) else { return };
+        let mut positional = operator.params.iter().filter(|p| !p.variadic);
+        let variadic = operator.params.iter().find(|p| p.variadic);
+        for arg in &call.args {
+            let param = match &arg.label {
+                Some(label) => operator.param(&label.text),
+                None if variadic.is_some() => variadic,
+                None => positional.next(),
+            };
+            if !matches!(param.map(|p| &p.kind), Some(Kind::Stream | Kind::Source)) {
+                continue;
+            }
+            match &arg.value.kind {
+                ExprKind::Name(name) => self.read(name, arg.value.span),
+                ExprKind::Chain(chain) => self.chain(chain),
+                ExprKind::Call(inner) => self.call(inner),
+                _ => {}
+            }
+        }
+    }
+
+    fn read(&mut self, name: &str, span: Span) {
+        let at = self.places.place(span);
+        self.out.reads.push(Reference { name: name.to_string(), at });
+    }
+}

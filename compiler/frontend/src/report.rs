@@ -1,0 +1,174 @@
+//! From findings inside items to diagnostics with places in files, sorted.
+//!
+//! Only here do byte offsets of whole files come in: everything before is untouched by an edit elsewhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dfc_diagnostics::{Diagnostic, FileId, Fix, Place};
+use dfc_grammar::ast::Span;
+use dfc_ir::{Field, Schema};
+use dfc_typeck::{ItemKey, LocalDiagnostic, Loc, Namespace};
+
+use crate::check::{item_check, stream_columns};
+use crate::db::{Db, SourceFile};
+use crate::globals::declarations;
+use crate::graph::graph;
+use crate::items::{ItemNode, Program, parse, program};
+use crate::places;
+use crate::settings::job;
+use crate::{StreamSummary, Summary};
+
+/// Every finding on a program, sorted by file and place. `FileId`s count [`Program::files`].
+#[salsa::tracked]
+pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
+    let program = program(db, root);
+    let places = Places::new(db, program);
+    let mut out = Vec::new();
+    syntax(db, program, &mut out);
+    for problem in &program.problems {
+        let unreadable = problem.code == "E0207" || problem.code == "E0205";
+        if !program.broken || unreadable {
+            out.push(places.diagnostic(problem));
+        }
+    }
+    if !program.broken {
+        let mut found: Vec<&LocalDiagnostic> = declarations(db, root).problems.iter().collect();
+        found.extend(job(db, root).iter().flat_map(|job| &job.diagnostics));
+        // Structure first: with a library missing, half the names would be unknown.
+        let whole = !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"));
+        if whole {
+            found.extend(&graph(db, root).problems);
+            for item in &program.items {
+                if matches!(item.key(db).namespace, Namespace::Stream | Namespace::Sink) {
+                    found.extend(&item_check(db, root, *item).diagnostics);
+                }
+            }
+        }
+        out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
+    }
+    out.sort_by(|a, b| (a.place, a.severity, a.code).cmp(&(b.place, b.severity, b.code)));
+    out.dedup();
+    Arc::new(out)
+}
+
+/// Files that can't be read, and syntax errors.
+fn syntax(db: &dyn Db, program: &Program<'_>, out: &mut Vec<Diagnostic>) {
+    for (index, file) in program.files.iter().enumerate() {
+        let place = |span: Span| Place { file: FileId(index as u32), start: span.start, end: span.end };
+        if let Err(why) = file.text(db) {
+            let message = format!("can't read `{}`: {why}", file.path(db).display());
+            out.push(Diagnostic::error("E0207", place(Span::default()), message, ""));
+        }
+        for error in &parse(db, *file).errors {
+            let mut diagnostic = Diagnostic::error(error.code, place(error.span), error.message.clone(), error.label.clone());
+            for (span, words) in &error.related {
+                diagnostic = diagnostic.related(place(*span), words.clone());
+            }
+            diagnostic.help.clone_from(&error.help);
+            if let Some((span, text)) = &error.fix {
+                let title = if text.is_empty() { "take it out".to_string() } else { format!("write `{text}`") };
+                diagnostic = diagnostic.fix(title, place(*span), text.clone());
+            }
+            out.push(diagnostic);
+        }
+    }
+}
+
+/// Where the items of a program stand.
+pub struct Places<'db> {
+    db: &'db dyn Db,
+    items: HashMap<&'db ItemKey, (FileId, ItemNode<'db>)>,
+}
+
+impl<'db> Places<'db> {
+    /// The items of a program.
+    pub fn new(db: &'db dyn Db, program: &Program<'db>) -> Self {
+        let files: HashMap<u32, FileId> =
+            program.files.iter().enumerate().map(|(i, file)| (file.index(db), FileId(i as u32))).collect();
+        let items = program.items.iter().filter_map(|item| {
+            let key = item.key(db);
+            Some((key, (*files.get(&key.file)?, *item)))
+        });
+        Places { db, items: items.collect() }
+    }
+
+    /// The place of a span inside an item.
+    pub fn place(&self, loc: &Loc) -> Place {
+        match self.items.get(&loc.item) {
+            Some((file, item)) => {
+                let span = places::resolve(item.kind(self.db), loc.span).shift(item.start(self.db));
+                Place { file: *file, start: span.start, end: span.end }
+            }
+            None => Place { file: FileId(0), start: 0, end: 0 },
+        }
+    }
+
+    fn diagnostic(&self, local: &LocalDiagnostic) -> Diagnostic {
+        Diagnostic {
+            code: local.code,
+            severity: local.severity,
+            message: local.message.clone(),
+            place: self.place(&local.loc),
+            label: local.label.clone(),
+            related: local.related.iter().map(|(loc, words)| (self.place(loc), words.clone())).collect(),
+            notes: local.notes.clone(),
+            help: local.help.clone(),
+            fixes: local
+                .fixes
+                .iter()
+                .map(|(title, loc, text)| Fix { title: title.clone(), place: self.place(loc), text: text.clone() })
+                .collect(),
+        }
+    }
+}
+
+/// What a program is, as far as it is known.
+pub fn summary(db: &dyn Db, root: SourceFile) -> Summary {
+    let program = program(db, root);
+    if program.broken {
+        return Summary::default();
+    }
+    let streams = program.in_root(db, Namespace::Stream).into_iter().map(|item| {
+        let columns = stream_columns(db, root, item).as_ref();
+        let fields = columns.map(|c| c.iter().map(|c| Field::new(c.name.clone(), c.ty.clone())).collect());
+        let is_source = matches!(item.kind(db).as_ref(), dfc_grammar::ast::ItemKind::Source(_));
+        StreamSummary {
+            name: item.key(db).name.clone(),
+            role: if is_source { "source" } else { "stream" },
+            schema: fields.map(|fields| Schema { fields }),
+        }
+    });
+    let sinks = program.in_root(db, Namespace::Sink).into_iter().flat_map(|item| {
+        let sinks = item_check(db, root, item).sinks.clone();
+        sinks.into_iter().map(|(name, schema)| StreamSummary { name, role: "sink", schema })
+    });
+    Summary {
+        job: job(db, root).as_ref().map(|job| job.job.name.clone()),
+        streams: streams.collect(),
+        sinks: sinks.collect(),
+    }
+}
+
+/// What a program lacks to be run although it is sound: a job, values of parameters.
+pub fn unfit_to_run(db: &dyn Db, root: SourceFile) -> Vec<Diagnostic> {
+    let program = program(db, root);
+    let places = Places::new(db, program);
+    if program.in_root(db, Namespace::Job).is_empty() {
+        let start = Place { file: FileId(0), start: 0, end: 0 };
+        let message = "this file has no job: it is a library, and can't be run";
+        return vec![Diagnostic::error("E0203", start, message, "").help("add `job name {}` and a sink, or run a file that uses it")];
+    }
+    let unset = declarations(db, root).unset.iter().map(|(name, loc)| {
+        Diagnostic::error("E0622", places.place(loc), format!("the parameter `{name}` has no value"), "no default")
+            .help(format!("give one, `--set {name}=…`, or declare a default"))
+    });
+    unset.collect()
+}
+
+/// A sound program without a plan: a mistake of the compiler's own, said as such.
+pub fn no_plan() -> Diagnostic {
+    let start = Place { file: FileId(0), start: 0, end: 0 };
+    Diagnostic::error("E0299", start, "the compiler found no error, but could not make a plan", "")
+        .help("this is a defect of the compiler: please report it with the pipeline")
+}

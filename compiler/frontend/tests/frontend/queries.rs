@@ -1,0 +1,61 @@
+//! How much is computed anew after an edit.
+
+use std::path::Path;
+
+use crate::{HEAD, compiler};
+
+const TAIL: &str = "stream a = orders |> filter(id > 1)
+stream b = a |> derive(x: id + 1)
+stream c = orders |> derive(y: id * 2)
+sink { b |> print() c |> print() }
+";
+
+/// How often items were checked after an edit.
+fn checks_after(edit: impl Fn(&str) -> String) -> usize {
+    let text = format!("{HEAD}{TAIL}");
+    let mut compiler = compiler(&[("main.df", &text)]);
+    let root = Path::new("main.df");
+    assert!(compiler.check(root).diagnostics.is_empty());
+    let first = compiler.query_counts();
+    assert_eq!(first.get("item_check"), Some(&5), "{first:?}");
+    compiler.set_file(root, edit(&text));
+    compiler.check(root);
+    let again = compiler.query_counts();
+    assert_eq!(again.get("parse"), Some(&1), "{again:?}");
+    again.get("item_check").copied().unwrap_or(0)
+}
+
+#[test]
+fn blanks_between_items_check_nothing_anew() {
+    assert_eq!(checks_after(|text| text.replace("stream b", "\n\n// a comment\nstream b")), 0);
+    assert_eq!(checks_after(|text| format!("\n{text}\n")), 0);
+}
+
+#[test]
+fn blanks_inside_an_item_check_only_it_anew() {
+    assert_eq!(checks_after(|text| text.replace("filter(id > 1)", "filter(  id > 1)")), 1);
+    assert_eq!(checks_after(|text| text.replace("record User { id", "record User {  id")), 0);
+}
+
+#[test]
+fn an_edit_that_keeps_the_fields_checks_only_the_item() {
+    assert_eq!(checks_after(|text| text.replace("filter(id > 1)", "filter(id > 2)")), 1);
+}
+
+#[test]
+fn an_edit_that_changes_the_fields_checks_what_depends_on_them() {
+    // `a`, `b` and the sink; not `orders`, not `c`.
+    assert_eq!(checks_after(|text| text.replace("filter(id > 1)", "derive(z: 1)")), 3);
+}
+
+#[test]
+fn nothing_changed_runs_nothing() {
+    let text = format!("{HEAD}{TAIL}");
+    let mut compiler = compiler(&[("main.df", &text)]);
+    let root = Path::new("main.df");
+    compiler.check(root);
+    compiler.query_counts();
+    compiler.set_file(root, text);
+    compiler.check(root);
+    assert!(compiler.query_counts().is_empty());
+}
