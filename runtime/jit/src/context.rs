@@ -88,6 +88,8 @@ pub(crate) struct Context {
     pub(crate) texts: Vec<TextBlocks>,
     /// The key of the current row's group, and whatever else is built piece by piece.
     pub(crate) scratch: Vec<u8>,
+    /// Rows for which a sum passed 128 bits, and the number of the aggregate.
+    pub(crate) overflows: Vec<(u32, usize)>,
     /// A text that is being written.
     pub(crate) line: String,
     /// The program's constants and islands.
@@ -120,6 +122,7 @@ impl Context {
             overflow: Vec::new(),
             texts: Vec::new(),
             scratch: Vec::new(),
+            overflows: Vec::new(),
             line: String::new(),
             pool,
             batch,

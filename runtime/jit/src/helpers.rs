@@ -4,6 +4,7 @@
 //! `catch_unwind`. Helpers may not know how expressions are lowered.
 
 pub(crate) mod decimal;
+mod group;
 mod islands;
 mod output;
 mod text;
@@ -67,6 +68,8 @@ macro_rules! helpers {
     (@rust text) => { *const u8 };
     (@rust context) => { *mut crate::context::Context };
     (@rust slots) => { *mut crate::context::Slot };
+    (@rust table) => { *mut dfc_table::GroupTable };
+    (@rust state) => { *mut u8 };
     (@rust wides) => { *mut i128 };
     (@rust out) => { *mut crate::context::TextRef };
     (@rust views) => { *mut u128 };
@@ -94,6 +97,8 @@ helpers! {
     DATE_PART = decimal::date_part, fn(int, word) -> int;
     // Whatever else.
     ISLAND = islands::run, fn(context, word, slots, word) -> word;
+    GROUP = group::find, fn(context, table, slots) -> state;
+    SUM_OVERFLOW = group::sum_overflow, fn(context, word, word);
     TEXT_OUT = output::text, fn(context, word, text, word, views);
 }
 

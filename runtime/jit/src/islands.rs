@@ -19,6 +19,8 @@ pub(crate) struct Pool {
     pub(crate) lists: Vec<Constants>,
     /// The islands.
     pub(crate) islands: Vec<Island>,
+    /// Types of a fused aggregate's keys.
+    pub(crate) keys: Vec<DataType>,
 }
 
 // SAFETY: the addresses in `texts` point into `owned`, which is never changed once the program is compiled.

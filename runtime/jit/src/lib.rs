@@ -7,6 +7,7 @@ mod aggregate;
 mod columns;
 mod compiled;
 mod context;
+mod fused;
 mod helpers;
 mod interpret;
 mod islands;
@@ -119,25 +120,46 @@ pub fn prepare_exprs(
     prepare_program(&program, tier, env)
 }
 
-/// Makes an aggregate ready, fused with the program before it, whose outputs are the aggregate's input.
+/// Makes an aggregate ready, fused with the program before it, whose outputs are the aggregate's input. With [`Tier::Jit`] what can't be
+/// fused is done one after the other; the report says why.
 pub fn prepare_aggregate(
     program: Option<&Program>,
     spec: &AggregateSpec,
     tier: Tier,
     env: Env,
 ) -> (Arc<dyn PreparedAggregate>, CompileReport) {
-    let prepared = program.map(|program| prepare_program(program, tier, env));
-    let (program, report) = match prepared {
-        Some((program, report)) => (Some(program), report),
-        None => {
-            (None, CompileReport { program: spec.node.clone(), micros: 0, code_bytes: 0, not_compiled: Vec::new() })
+    let name = program.map_or(&spec.node, |program| &program.name).clone();
+    let mut not_fused = None;
+    if tier == Tier::Jit {
+        let start = Instant::now();
+        let before = program.cloned().unwrap_or_else(|| fused::identity(spec));
+        match fused::Fused::new(before, spec, env) {
+            Ok(made) => {
+                let (micros, code_bytes) = (start.elapsed().as_micros() as u64, made.code_bytes());
+                let report = CompileReport { program: name, micros, code_bytes, not_compiled: Vec::new() };
+                return (Arc::new(made), report);
+            }
+            Err(refusal) => not_fused = Some(refusal.text()),
         }
+    }
+    let (program, mut report) = match program.map(|program| prepare_program(program, tier, env)) {
+        Some((program, report)) => (Some(program), report),
+        None => (None, CompileReport { program: name, micros: 0, code_bytes: 0, not_compiled: Vec::new() }),
     };
+    report.not_compiled.extend(not_fused);
+    report.not_compiled.dedup();
     (Arc::new(aggregate::Separate { program, spec: spec.clone(), env }), report)
 }
 
-/// The cranelift function of a program, for `dfc plan --emit clif`. Errors: the text of the expression that can't be compiled.
-pub fn emit_clif(program: &Program) -> Result<String, String> {
-    let mut ending = lower::WriteOutputs::new(program).map_err(|lower::Unsupported(text)| text)?;
-    compiled::clif(program, &mut ending).map_err(compiled::Refusal::text)
+/// The cranelift function of a program, or of a program and the aggregate fused with it, for `dfc plan --emit clif`. Errors: the text
+/// of what can't be compiled.
+pub fn emit_clif(program: &Program, aggregate: Option<&AggregateSpec>) -> Result<String, String> {
+    let result = match aggregate {
+        Some(spec) => lower::UpdateStates::new(spec).map(|mut ending| compiled::clif(program, &mut ending)),
+        None => lower::WriteOutputs::new(program).map(|mut ending| compiled::clif(program, &mut ending)),
+    };
+    match result {
+        Ok(text) => text.map_err(compiled::Refusal::text),
+        Err(lower::Unsupported(text)) => Err(text),
+    }
 }

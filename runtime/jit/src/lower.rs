@@ -4,6 +4,7 @@
 //! Values are SSA registers ([`Val`]); a row that fails jumps to one cold block that writes its index down; a row that a filter drops
 //! jumps on to the next. It may not know Arrow.
 
+mod aggregate;
 mod arith;
 mod call;
 mod cast;
@@ -22,6 +23,7 @@ use cranelift_frontend::FunctionBuilder;
 use cranelift_module::Module;
 use dfc_ir::{DataType, Expr};
 
+pub(crate) use self::aggregate::{CACHE_ENTRIES, UpdateStates};
 pub(crate) use self::decimal::Shape;
 pub(crate) use self::function::{Built, Ending, OutputPlan, WriteOutputs, build};
 use crate::context::{ColumnIn, Context};
@@ -327,6 +329,14 @@ impl<'a> Lowerer<'a> {
         let near = self.b.ins().iadd(view, four);
         let value = self.b.ins().select(long, far, near);
         Val { value, len: Some(len), valid }
+    }
+
+    /// The current row's view in a text column, as two words.
+    pub(crate) fn view_words(&mut self, input: usize) -> (ir::Value, ir::Value) {
+        let view = self.element(self.columns[input].values, 16);
+        let low = self.b.ins().load(types::I64, constant_memory(), view, 0);
+        let high = self.b.ins().load(types::I64, constant_memory(), view, 8);
+        (low, high)
     }
 
     /// What is loaded, to be restored when a branch is left.

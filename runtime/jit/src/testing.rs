@@ -4,6 +4,8 @@
 
 use dfc_batch::{Batch, ColumnBuilder};
 use dfc_eval::calendar::{DAY, FIRST_DAY, LAST_DAY};
+use dfc_ir::plan::{AggFunction, Aggregate};
+use dfc_ir::stage::AggregateSpec;
 use dfc_ir::types::{Field, IntType, Schema, Type};
 use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Program, Site, Step, UnaryOp, Value};
 
@@ -429,4 +431,51 @@ pub fn program(random: &mut Random) -> Program {
     outputs.push(Expr::column(index, inputs[index].clone()));
     let fields = outputs.iter().enumerate().map(|(k, expr)| Field::new(format!("c{k}"), expr.ty.clone())).collect();
     Program { name: "random".into(), inputs, steps, outputs, schema: Schema { fields } }
+}
+
+/// An aggregate over columns of these types: up to three keys, up to four functions that keep their state in the row, most of the time.
+pub fn aggregate(random: &mut Random, inputs: &[DataType]) -> AggregateSpec {
+    use AggFunction::*;
+    let types: Vec<Type> = inputs.iter().map(|ty| ty.ty.clone()).filter(|ty| Kind::of(ty).is_some()).collect();
+    let mut grower = Grower { random, columns: inputs.to_vec(), types: types.clone() };
+    let keys: Vec<Expr> = (0..grower.random.below(4))
+        .map(|_| {
+            let ty = grower.random.pick(&types).clone();
+            let depth = *grower.random.pick(&[0, 0, 0, 2]);
+            grower.expr(&ty, true, depth)
+        })
+        .collect();
+    let mut aggregates = Vec::new();
+    for _ in 0..1 + grower.random.below(4) {
+        let ty = grower.random.pick(&types).clone();
+        let arg = grower.expr(&ty, true, 2);
+        let decimal = matches!(ty, Type::Decimal(..));
+        let (function, result) = match grower.random.below(7) {
+            0 => (Count, DataType::of(Type::INT64)),
+            1 if decimal => (Sum, DataType::optional(Type::Decimal(38, decimal_scale(&ty)))),
+            1 if ty.is_float() => (Sum, DataType::optional(Type::Float64)),
+            1 if matches!(ty, Type::Int(_)) => (Sum, DataType::optional(Type::INT64)),
+            2 if decimal => (Avg, DataType::optional(Type::Decimal(38, decimal_scale(&ty)))),
+            2 if ty.is_numeric() => (Avg, DataType::optional(Type::Float64)),
+            3 if ty.is_ordered() => (Min, DataType::optional(ty.clone())),
+            4 if ty.is_ordered() && ty.is_fixed_width() => (Max, DataType::optional(ty.clone())),
+            5 if ty == Type::Bool => (BoolAnd, DataType::optional(Type::Bool)),
+            6 if ty == Type::Bool => (BoolOr, DataType::optional(Type::Bool)),
+            _ => (Count, DataType::of(Type::INT64)),
+        };
+        let args = if function == Count && grower.random.one_in(2) { Vec::new() } else { vec![arg] };
+        let filter = grower.random.one_in(3).then(|| grower.expr(&Type::Bool, true, 2));
+        aggregates.push(Aggregate { function, args, filter, ty: result, site: Site(2) });
+    }
+    let types = keys.iter().map(|key| key.ty.clone()).chain(aggregates.iter().map(|a| a.ty.clone()));
+    let fields = types.enumerate().map(|(k, ty)| Field::new(format!("c{k}"), ty)).collect();
+    let output = Schema { fields };
+    AggregateSpec { node: "aggregate".into(), inputs: inputs.to_vec(), keys, aggregates, output }
+}
+
+fn decimal_scale(ty: &Type) -> u8 {
+    match ty {
+        Type::Decimal(_, scale) => *scale,
+        _ => 0,
+    }
 }

@@ -1,4 +1,5 @@
 //! The tiers agree: random programs on random batches, and named cases.
 
+mod aggregates;
 mod agreement;
 mod operators;

@@ -156,6 +156,28 @@ impl Lowerer<'_> {
         vals: &[Val],
         types: &[&DataType],
     ) -> Val {
+        let slots = self.slots(vals, types);
+        let ok = self.call_flag(&helpers::ISLAND, &[self.context, index, slots, self.row]);
+        let bad = self.not(ok);
+        self.fail_if(bad, None);
+        let valid = self.b.ins().load(types::I64, memory(), slots, offset_of!(Slot, valid) as i32);
+        let valid = self.b.ins().ireduce(types::I8, valid);
+        let value = self.b.ins().load(kind.register(), memory(), slots, offset_of!(Slot, low) as i32);
+        if kind != Kind::Text {
+            let val = Val::plain(value);
+            return if nullable { val.with_valid(Some(valid)) } else { val };
+        }
+        let len = self.b.ins().load(types::I64, memory(), slots, offset_of!(Slot, high) as i32);
+        // Where null, the slot has no address: an empty text has any.
+        let one = self.int(1);
+        let zero = self.int(0);
+        let null = self.b.ins().icmp(IntCC::Equal, value, zero);
+        let value = self.b.ins().select(null, one, value);
+        Val { value, len: Some(len), valid: nullable.then_some(valid) }
+    }
+
+    /// Values side by side in memory, as helpers take them.
+    pub(crate) fn slots(&mut self, vals: &[Val], types: &[&DataType]) -> ir::Value {
         let size = size_of::<Slot>();
         let slots = self.stack(size * vals.len().max(1));
         for (k, (val, ty)) in vals.iter().zip(types).enumerate() {
@@ -175,22 +197,6 @@ impl Lowerer<'_> {
             };
             self.b.ins().store(memory(), valid, slots, at(offset_of!(Slot, valid)));
         }
-        let ok = self.call_flag(&helpers::ISLAND, &[self.context, index, slots, self.row]);
-        let bad = self.not(ok);
-        self.fail_if(bad, None);
-        let valid = self.b.ins().load(types::I64, memory(), slots, offset_of!(Slot, valid) as i32);
-        let valid = self.b.ins().ireduce(types::I8, valid);
-        let value = self.b.ins().load(kind.register(), memory(), slots, offset_of!(Slot, low) as i32);
-        if kind != Kind::Text {
-            let val = Val::plain(value);
-            return if nullable { val.with_valid(Some(valid)) } else { val };
-        }
-        let len = self.b.ins().load(types::I64, memory(), slots, offset_of!(Slot, high) as i32);
-        // Where null, the slot has no address: an empty text has any.
-        let one = self.int(1);
-        let zero = self.int(0);
-        let null = self.b.ins().icmp(IntCC::Equal, value, zero);
-        let value = self.b.ins().select(null, one, value);
-        Val { value, len: Some(len), valid: nullable.then_some(valid) }
+        slots
     }
 }

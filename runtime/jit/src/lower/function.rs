@@ -57,6 +57,10 @@ pub(crate) trait Ending {
     fn columns(&self, program: &Program) -> Vec<usize>;
     /// Whether it may drop or reject rows.
     fn selective(&self, program: &Program) -> bool;
+    /// Whether the rows that are kept are written down.
+    fn wants_selection(&self) -> bool {
+        true
+    }
     /// Code before the loop.
     fn prepare(&mut self, lowerer: &mut Lowerer<'_>) -> Result<(), Unsupported>;
     /// Code for a row, `kept` of which were kept before.
@@ -110,7 +114,7 @@ pub(crate) fn build(
         lower_step(&mut l, step, next, kept)?;
     }
     ending.row(&mut l, program, kept)?;
-    if selective {
+    if selective && ending.wants_selection() {
         let two = l.int(2);
         let offset = l.b.ins().ishl(kept, two);
         let address = l.b.ins().iadd(selection, offset);
