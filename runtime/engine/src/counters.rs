@@ -137,7 +137,8 @@ impl TaskCx {
 
     fn tell(&self, slot: usize, moment: Moment) {
         let Slot { operator, rows_in, rows_out, .. } = &self.slots[slot];
-        let id = OperatorId { job: self.job.job.clone(), operator: operator.clone(), stage: self.stage, task: self.task };
+        let id =
+            OperatorId { job: self.job.job.clone(), operator: operator.clone(), stage: self.stage, task: self.task };
         let (job, stage, task) = (&*id.job, id.stage, id.task);
         match &moment {
             Moment::Opened => tracing::info!(job, %operator, stage, task, "opened"),

@@ -45,6 +45,13 @@ pub enum RunError {
         /// What the system said.
         message: String,
     },
+    /// The data pass a limit of the engine.
+    Limit {
+        /// The operator's name.
+        node: String,
+        /// Which limit, and what was there.
+        message: String,
+    },
     /// The run was stopped from outside.
     Cancelled,
     /// The plan contradicts itself: an error of the program that made it.
@@ -66,6 +73,7 @@ impl RunError {
             RunError::Group(error) => error.code,
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.code,
             RunError::Rejects { .. } => "R0401",
+            RunError::Limit { .. } => "R0403",
             RunError::Cancelled => "R0402",
             RunError::Plan(_) | RunError::Internal { .. } => "R0499",
         }
@@ -78,11 +86,17 @@ impl RunError {
                 Some(format!("the rejected rows and their reasons are in `{}`", path.display()))
             }
             RunError::RowLimit { rejects: None, .. } => Some(
-                "correct the row, or let the job go on past such rows with `errors { limit: 100, to: \"./rejected\" }`".to_owned(),
+                "correct the row, or let the job go on past such rows with `errors { limit: 100, to: \"./rejected\" }`"
+                    .to_owned(),
             ),
-            RunError::Group(_) => Some("filter the rows that lead there, or give the aggregate a wider type with `as`".to_owned()),
+            RunError::Group(_) => {
+                Some("filter the rows that lead there, or give the aggregate a wider type with `as`".to_owned())
+            }
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.help.clone(),
             RunError::Rejects { .. } => Some("`to` of `errors` must name a folder that can be written".to_owned()),
+            RunError::Limit { .. } => {
+                Some("filter the right side, or exchange the sides so that the smaller one stands right".to_owned())
+            }
             RunError::Cancelled => None,
             RunError::Plan(_) | RunError::Internal { .. } => {
                 Some("this is a mistake in dfc, not in your pipeline: please report it".to_owned())
@@ -138,6 +152,7 @@ impl fmt::Display for RunError {
             RunError::Rejects { path, message } => {
                 write!(f, "the rejected rows can't be written to `{}`: {message}", path.display())
             }
+            RunError::Limit { node, message } => write!(f, "`{node}`: {message}"),
             RunError::Cancelled => f.write_str("interrupted; no result was written"),
             RunError::Plan(message) => write!(f, "the plan can't be run: {message}"),
             RunError::Internal { node, message } => write!(f, "`{node}` broke down: {message}"),

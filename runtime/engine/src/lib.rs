@@ -9,7 +9,6 @@ mod connect;
 mod counters;
 mod error;
 mod exchange;
-mod jointable;
 mod layout;
 mod memory;
 mod observe;

@@ -63,8 +63,7 @@ impl OutputPort {
             }
             OutputPort::Sink(port) => {
                 let encoder = port.sink().encoder(task);
-                let encoder =
-                    encoder.map_err(|error| RunError::Connect { node: port.node.to_string(), error })?;
+                let encoder = encoder.map_err(|error| RunError::Connect { node: port.node.to_string(), error })?;
                 Output::Sink { port: port.clone(), encoder, pending: VecDeque::new() }
             }
         })

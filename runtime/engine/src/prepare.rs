@@ -68,8 +68,8 @@ pub(crate) fn prepare_ops(
                 let columns = if columns.is_empty() { &all } else { columns };
                 let typed = |&column: &usize| types.get(column).map(|ty| (column, ty.clone()));
                 let columns: Option<Vec<_>> = columns.iter().map(typed).collect();
-                let columns = columns
-                    .ok_or_else(|| RunError::Plan(format!("`{node}` has a key column that doesn't exist")))?;
+                let columns =
+                    columns.ok_or_else(|| RunError::Plan(format!("`{node}` has a key column that doesn't exist")))?;
                 let order = (!order.is_empty()).then(|| sort_keys(node, &types, order, &mut keys));
                 let distinct = PreparedDistinct { node: node.as_str().into(), keys: columns, order };
                 (node.clone(), PreparedOp::Distinct(distinct))
@@ -77,10 +77,10 @@ pub(crate) fn prepare_ops(
             StageOp::Probe { node, table, join, left, right, site, .. } => {
                 let left_keys = keys(node, &left.types(), &join.left_keys);
                 let both: Vec<DataType> = left.types().into_iter().chain(right.types()).collect();
-                let residual = join.residual.as_ref().map(|condition| {
-                    keys(node, &both, std::slice::from_ref(condition))
-                });
-                let probe = PreparedProbe::new(node, join, *site, left.types(), left_keys, residual, &tables[*table], tasks);
+                let residual =
+                    join.residual.as_ref().map(|condition| keys(node, &both, std::slice::from_ref(condition)));
+                let probe =
+                    PreparedProbe::new(node, join, *site, left.types(), left_keys, residual, &tables[*table], tasks);
                 (node.clone(), PreparedOp::Probe(Arc::new(probe)))
             }
             StageOp::Sort { node, keys: by, limit } => {
@@ -108,8 +108,7 @@ fn sort_keys(
     compile: &mut Compile<'_>,
 ) -> (Arc<dyn PreparedProgram>, Vec<(DataType, KeyOrder)>) {
     let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
-    let order = |key: &SortKey| {
-        (key.expr.ty.clone(), KeyOrder { descending: key.descending, nulls_first: key.nulls_first })
-    };
+    let order =
+        |key: &SortKey| (key.expr.ty.clone(), KeyOrder { descending: key.descending, nulls_first: key.nulls_first });
     (compile(node, types, &exprs), keys.iter().map(order).collect())
 }

@@ -85,8 +85,7 @@ const WATCH: Duration = Duration::from_millis(20);
 
 impl Scheduler {
     pub(crate) fn new() -> Arc<Scheduler> {
-        let shared =
-            Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None };
+        let shared = Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None };
         Arc::new(Scheduler {
             shared: Mutex::new(shared),
             work: Condvar::new(),

@@ -247,8 +247,7 @@ impl Setup<'_> {
                 }
                 StageOutput::Build { table, keys } => {
                     let node = output_name(stage, output);
-                    let (program, report) =
-                        prepare_exprs(&node, &types, keys, self.options.tier, self.options.env);
+                    let (program, report) = prepare_exprs(&node, &types, keys, self.options.tier, self.options.env);
                     self.compiled(index, report);
                     OutputPort::Build { table: tables[*table].clone(), keys: program }
                 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_array::GenericByteViewArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteViewType;
-use arrow_array::GenericByteViewArray;
 use dfc_batch::Batch;
 
 /// A held row.

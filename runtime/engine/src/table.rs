@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use arrow_array::ArrayRef;
 use dfc_batch::Batch;
+use dfc_ir::DataType;
+use dfc_table::JoinTable;
 
 use crate::RunError;
-use crate::jointable::JoinTable;
 use crate::schedule::{Scheduler, TaskId};
 
 /// Rows for a join table, with their keys.
@@ -41,9 +42,9 @@ pub(crate) struct TableShape {
     /// The operator's name, for messages.
     pub(crate) node: Arc<str>,
     /// Types of the columns.
-    pub(crate) columns: Vec<dfc_ir::DataType>,
+    pub(crate) columns: Vec<DataType>,
     /// Types of the keys.
-    pub(crate) keys: Vec<dfc_ir::DataType>,
+    pub(crate) keys: Vec<DataType>,
 }
 
 impl Default for TableShape {
@@ -87,7 +88,10 @@ impl TableSlot {
         drop(filling);
         // Stable: the batches that one packet became stay in their order.
         parts.sort_by_key(|part| part.seq);
-        let table = JoinTable::build(&self.shape, parts)?;
+        let TableShape { node, columns, keys } = &self.shape;
+        let parts = parts.into_iter().map(|part| (part.batch, part.keys)).collect();
+        let table = JoinTable::build(columns, keys, parts)
+            .map_err(|error| RunError::Limit { node: node.to_string(), message: error.to_string() })?;
         let mut filling = self.lock();
         // Nobody else sets it: this was the last task.
         let _ = self.table.set(Arc::new(table));

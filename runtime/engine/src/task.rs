@@ -10,6 +10,7 @@ use dfc_batch::{Batch, RowError};
 use dfc_connect::Reader;
 
 use crate::RunError;
+use crate::counters::TaskCx;
 use crate::exchange::{Exchange, Packet, Received};
 use crate::ops::{Made, Operator, Out, PreparedOp};
 use crate::output::{Output, OutputPort};
@@ -17,7 +18,6 @@ use crate::reorder::TAIL;
 use crate::run::JobCx;
 use crate::schedule::{Runnable, Step, TaskId};
 use crate::setup::SourcePort;
-use crate::counters::TaskCx;
 use crate::table::TableSlot;
 
 /// What the tasks of a stage share.

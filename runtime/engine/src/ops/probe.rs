@@ -10,10 +10,10 @@ use dfc_batch::{Batch, ColumnBuilder, RowError, take};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode};
 use dfc_ir::{DataType, Site};
 use dfc_jit::PreparedProgram;
+use dfc_table::JoinTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
-use crate::jointable::JoinTable;
 use crate::table::TableSlot;
 
 /// Most rows that leave in one batch. Far above what a batch of unique partners gives: only joins that multiply rows are cut.
@@ -86,11 +86,11 @@ struct Pairs {
 
 impl Probe {
     /// The pairs of a batch that count, and for each left row whether it was rejected.
-    fn pairs(&mut self, batch: &Batch) -> Result<(Pairs, Vec<bool>), RunError> {
+    fn pairs(&mut self, batch: &Batch) -> (Pairs, Vec<bool>) {
         let mut rejected = vec![false; batch.rows];
         let keys = self.probe.keys.evaluate(batch, &mut self.errors);
         let key_rows = keys.kept.as_ref().map_or(batch.rows, Vec::len);
-        let (mut left, right) = self.table.probe(&keys.columns, key_rows)?;
+        let (mut left, right) = self.table.probe(&keys.columns, key_rows);
         if let Some(kept) = &keys.kept {
             rejected.fill(true);
             kept.iter().for_each(|&row| rejected[row as usize] = false);
@@ -119,17 +119,11 @@ impl Probe {
         if rejected.contains(&true) {
             pairs.retain(|_, row| !rejected[row as usize]);
         }
-        Ok((pairs, rejected))
+        (pairs, rejected)
     }
 
     /// The pairs for which the further condition is true, worked through in parts of bounded size.
-    fn filter(
-        &mut self,
-        batch: &Batch,
-        pairs: Pairs,
-        residual: &dyn PreparedProgram,
-        rejected: &mut [bool],
-    ) -> Pairs {
+    fn filter(&mut self, batch: &Batch, pairs: Pairs, residual: &dyn PreparedProgram, rejected: &mut [bool]) -> Pairs {
         let mut kept = Pairs { left: Vec::new(), right: Vec::new() };
         for part in parts(pairs.left.len(), MOST_ROWS) {
             let (left, right) = (&pairs.left[part.clone()], &pairs.right[part]);
@@ -236,7 +230,7 @@ impl Probe {
 
 impl Operator for Probe {
     fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError> {
-        let (pairs, rejected) = self.pairs(&batch)?;
+        let (pairs, rejected) = self.pairs(&batch);
         if self.probe.keeps_right() {
             self.table.mark(&pairs.right);
         }

@@ -93,8 +93,7 @@ fn groups_equal_plain_maps() {
 #[test]
 fn a_sum_that_overflows_stops_the_job_and_names_the_aggregate() {
     let schema = left_schema();
-    let input: Vec<Row> =
-        (0..4).map(|_| vec![Value::Int(1), Value::Null, Value::Int(i64::MAX.into())]).collect();
+    let input: Vec<Row> = (0..4).map(|_| vec![Value::Int(1), Value::Null, Value::Int(i64::MAX.into())]).collect();
     let (mut plan, _) = plan_by(&[0], 0);
     plan.job.errors.limit = Some(1_000);
     for parallelism in 1..=3 {

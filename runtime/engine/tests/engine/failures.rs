@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::{
-    ConnectError, Encoded, Encoder, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters,
-};
+use dfc_connect::{ConnectError, Encoded, Encoder, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
 use dfc_engine::{ConnectorSet, MemoryConnectors, RunError, Silent, run_with};
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 use dfc_ir::stage::{Partition, StageOp};
@@ -200,8 +198,17 @@ fn run_faulty(at: At, parallelism: usize) -> (Result<dfc_engine::Summary, RunErr
 #[test]
 fn a_failure_is_reported_once_and_leaves_nothing() {
     let everywhere = [
-        At::OpenSource, At::OpenSink, At::Reader, At::Read(0), At::Read(77), At::ReadPanics(5), At::Encoder,
-        At::Encode(0), At::Encode(90), At::Write(0), At::Write(60),
+        At::OpenSource,
+        At::OpenSink,
+        At::Reader,
+        At::Read(0),
+        At::Read(77),
+        At::ReadPanics(5),
+        At::Encoder,
+        At::Encode(0),
+        At::Encode(90),
+        At::Write(0),
+        At::Write(60),
     ];
     for at in everywhere {
         for parallelism in 1..=3 {

@@ -169,9 +169,19 @@ fn a_run_can_be_watched() {
 
     let events = watch.events.lock().unwrap();
     let expected = [
-        "compiled f", "started", "stage a × 1", "test in 0 opened", "test f 0 opened", "test out 0 opened",
-        "test in 0 first row", "test f 0 first row", "test out 0 first row", "test in 0 closed", "test f 0 closed",
-        "test out 0 closed", "stage 0 finished",
+        "compiled f",
+        "started",
+        "stage a × 1",
+        "test in 0 opened",
+        "test f 0 opened",
+        "test out 0 opened",
+        "test in 0 first row",
+        "test f 0 first row",
+        "test out 0 first row",
+        "test in 0 closed",
+        "test f 0 closed",
+        "test out 0 closed",
+        "stage 0 finished",
     ];
     assert_eq!(*events, expected);
     let progress = watch.progress.lock().unwrap().clone().unwrap();

@@ -144,8 +144,7 @@ fn all_kinds_of_joins() {
 #[test]
 fn lookups_demand_one_partner() {
     let (left_schema, right_schema) = (left_schema(), right_schema());
-    let left: Vec<Row> =
-        [1, 2, 3].iter().map(|&k| vec![Value::Int(k), Value::Null, Value::Int(k * 10)]).collect();
+    let left: Vec<Row> = [1, 2, 3].iter().map(|&k| vec![Value::Int(k), Value::Null, Value::Int(k * 10)]).collect();
     let right: Vec<Row> = [1, 3, 3].iter().map(|&k| vec![Value::Int(k), Value::string("x"), Value::Int(0)]).collect();
     let run_it = |required: bool, matches: MatchMode, limit: u64| {
         let mut join = join(JoinKind::Left, &left_schema, &right_schema);
@@ -183,8 +182,10 @@ fn a_failing_condition_rejects_the_left_row_once() {
     let mut join = join(JoinKind::Full, &left_schema, &right_schema);
     join.residual = Some(binary(BinaryOp::Ge, quotient, lit(0), Type::Bool));
     let left: Vec<Row> = [1, 2].iter().map(|&k| vec![Value::Int(k), Value::Null, Value::Int(7)]).collect();
-    let right: Vec<Row> =
-        [(1, 0), (1, 1), (1, 0), (2, 1)].iter().map(|&(k, m)| vec![Value::Int(k), Value::Null, Value::Int(m)]).collect();
+    let right: Vec<Row> = [(1, 0), (1, 1), (1, 0), (2, 1)]
+        .iter()
+        .map(|&(k, m)| vec![Value::Int(k), Value::Null, Value::Int(m)])
+        .collect();
     let mut plan = plan_of(join);
     plan.job.errors.limit = Some(9);
     let tables = MemoryConnectors::default();

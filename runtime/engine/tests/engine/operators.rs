@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use dfc_ir::Type;
 use dfc_ir::Value;
 use dfc_ir::expr::BinaryOp;
 use dfc_ir::stage::{Partition, StageOp, Step};
-use dfc_ir::Type;
 
 use crate::support::*;
 
@@ -17,7 +17,13 @@ fn filters_keep_the_order_of_their_input() {
     let expected: Vec<Row> = input.iter().filter(|row| matches!(row[0], Value::Int(k) if k < 5)).cloned().collect();
     let filter = binary(BinaryOp::Lt, col(&schema, 0), lit(5), Type::Bool);
     let plan = plan(
-        vec![stage("a", source("in", &schema), vec![steps("f", &schema, vec![Step::Filter(filter)])], sink("out"), &schema)],
+        vec![stage(
+            "a",
+            source("in", &schema),
+            vec![steps("f", &schema, vec![Step::Filter(filter)])],
+            sink("out"),
+            &schema,
+        )],
         0,
         0,
     );
@@ -32,7 +38,8 @@ fn order_is_kept_over_several_exchanges() {
     let mut rng = Rng(2);
     let schema = left_schema();
     let input = left_rows(&mut rng, 4_000, 10);
-    let filter = || steps("f", &schema, vec![Step::Filter(binary(BinaryOp::Ge, col(&schema, 2), lit(700), Type::Bool))]);
+    let filter =
+        || steps("f", &schema, vec![Step::Filter(binary(BinaryOp::Ge, col(&schema, 2), lit(700), Type::Bool))]);
     let plan = plan(
         vec![
             stage("a", source("in", &schema), vec![], to(0, Partition::Any), &schema),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use dfc_engine::{MemoryConnectors, RunError, RunOptions, Silent, Summary, run_with};
+use dfc_ir::expr::BinaryOp;
 use dfc_ir::plan::ErrorPolicy;
 use dfc_ir::stage::Step;
 use dfc_ir::{StagePlan, Type, Value};
-use dfc_ir::expr::BinaryOp;
 
 use crate::support::*;
 
@@ -28,9 +28,8 @@ fn run_with_errors(
     folder: Option<&std::path::Path>,
 ) -> (Result<Summary, RunError>, Option<usize>) {
     let schema = left_schema();
-    let input: Vec<Row> = (0..ROWS)
-        .map(|n| vec![Value::Int(i128::from(n % 1_000 != 500)), Value::Null, Value::Int(n as i128)])
-        .collect();
+    let input: Vec<Row> =
+        (0..ROWS).map(|n| vec![Value::Int(i128::from(n % 1_000 != 500)), Value::Null, Value::Int(n as i128)]).collect();
     let tables = MemoryConnectors::default();
     let mut input = batches(&schema, &input, &mut Rng(50), 2);
     // One row a batch: a row's number is its batch's.
@@ -63,10 +62,7 @@ fn by_default_the_first_rejected_row_stops_the_job() {
         let place = first.place.as_ref().unwrap();
         let line = place.line.unwrap();
         assert_eq!(first.raw, Some(format!("raw {line}")));
-        assert_eq!(
-            error.to_string(),
-            format!("`f`: `memory` line {line} (byte {}): k is not 0", 10 * line)
-        );
+        assert_eq!(error.to_string(), format!("`f`: `memory` line {line} (byte {}): k is not 0", 10 * line));
         assert!(error.help().unwrap().contains("errors { limit: 100"));
         assert_eq!(out, None);
     }
