@@ -46,16 +46,12 @@ fn clif(plan: &StagePlan) -> String {
     for (id, stage) in plan.stages.iter().enumerate() {
         let mut ops = stage.ops.iter().peekable();
         while let Some(op) = ops.next() {
-            let code = match (op, ops.peek()) {
-                (StageOp::Program(program), Some(StageOp::AggregatePartial(spec))) => {
-                    let code = dfc_jit::emit_clif(Some(program), Some(spec));
-                    ops.next();
-                    code
-                }
-                (StageOp::Program(program), _) => dfc_jit::emit_clif(Some(program), None),
-                (StageOp::AggregatePartial(spec), _) => dfc_jit::emit_clif(None, Some(spec)),
-                _ => continue,
+            let StageOp::Program(program) = op else { continue };
+            let aggregate = match ops.peek() {
+                Some(StageOp::AggregatePartial(spec)) => Some(spec),
+                _ => None,
             };
+            let code = dfc_jit::emit_clif(program, aggregate);
             out.push_str(&format!("; stage {id}: {}\n", stage.name));
             match code {
                 Ok(code) => out.push_str(&code),
