@@ -21,7 +21,8 @@ const DAY: u64 = 86_400_000_000;
 /// Opens it.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
     let options = OptionReader::new("generate", &spec.options);
-    let rows = options.count("rows")?.ok_or_else(|| ConnectError::new("R0202", "`rows` of `generate` must be given"))?;
+    let rows =
+        options.count("rows")?.ok_or_else(|| ConnectError::new("R0202", "`rows` of `generate` must be given"))?;
     let seed = match spec.options.get("seed") {
         Some(dfc_ir::plan::OptionValue::Value(Value::Int(seed))) => *seed as u64,
         _ => 1,

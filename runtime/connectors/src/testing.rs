@@ -35,7 +35,8 @@ impl Folder {
     /// The names in it, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).expect("the folder is there");
-        let mut names: Vec<String> = entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
+        let mut names: Vec<String> =
+            entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
         names.sort();
         names
     }
@@ -69,7 +70,8 @@ pub(crate) fn ty(text: &str) -> DataType {
 
 /// `id: int64, name: string?`; types with commas take no part.
 pub(crate) fn schema(text: &str) -> Schema {
-    let fields = text.split("; ").map(|f| f.split_once(": ").unwrap()).map(|(name, t)| Field::new(name, ty(t))).collect();
+    let fields =
+        text.split("; ").map(|f| f.split_once(": ").unwrap()).map(|(name, t)| Field::new(name, ty(t))).collect();
     Schema { fields }
 }
 

@@ -73,11 +73,8 @@ fn after_quotes(data: &[u8], start: usize, dialect: &Dialect) -> (usize, bool) {
     }
     at += 1;
     loop {
-        let found = if dialect.doubles() {
-            memchr(quote, &data[at..])
-        } else {
-            memchr2(quote, dialect.escape, &data[at..])
-        };
+        let found =
+            if dialect.doubles() { memchr(quote, &data[at..]) } else { memchr2(quote, dialect.escape, &data[at..]) };
         let Some(n) = found else { return (data.len(), true) };
         at += n;
         if dialect.doubles() {

@@ -186,17 +186,29 @@ struct Column<'a> {
 impl Encoder for CsvEncoder {
     fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
         let style = &*self.style;
-        let columns: Vec<Column> = self.schema.fields.iter().zip(&batch.columns).map(|(field, array)| {
-            let ty = &field.ty.ty;
-            let kind = match style.patterns.of(ty) {
-                Some(pattern) => Kind::Pattern(pattern),
-                None if style.guard_all || style.quote_all => Kind::Text,
-                None if matches!(ty, Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 | Type::Bool) => Kind::Plain,
-                None if ty.is_temporal() => Kind::Plain,
-                None => Kind::Text,
-            };
-            Column { name: field.external_name(), ty, array, nulls: array.nulls(), kind, write: writer(array, ty) }
-        }).collect();
+        let columns: Vec<Column> = self
+            .schema
+            .fields
+            .iter()
+            .zip(&batch.columns)
+            .map(|(field, array)| {
+                let ty = &field.ty.ty;
+                let kind = match style.patterns.of(ty) {
+                    Some(pattern) => Kind::Pattern(pattern),
+                    None if style.guard_all || style.quote_all => Kind::Text,
+                    None if matches!(
+                        ty,
+                        Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 | Type::Bool
+                    ) =>
+                    {
+                        Kind::Plain
+                    }
+                    None if ty.is_temporal() => Kind::Plain,
+                    None => Kind::Text,
+                };
+                Column { name: field.external_name(), ty, array, nulls: array.nulls(), kind, write: writer(array, ty) }
+            })
+            .collect();
         let mut out = Vec::with_capacity(batch.rows * (columns.len() * 8 + 2));
         let (mut scratch, mut written) = (Vec::new(), 0);
         for row in 0..batch.rows {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dfc_batch::{Batch, Origin, RowError};
-use dfc_ir::{Schema, Type};
 use dfc_ir::plan::SourceSpec;
+use dfc_ir::{Schema, Type};
 
 use super::cells::{Cell, Cells};
 use super::columns::{self, ColumnContext};
@@ -38,10 +38,8 @@ pub(crate) fn open_with_chunk(
         dialect: Arc::new(Dialect::read(&options)?),
         header: options.flag("header", true)?,
         skip: options.count("skip")?.unwrap_or(0),
-        ragged: options.choice(
-            "ragged",
-            &[("error", Ragged::Error), ("pad", Ragged::Pad), ("truncate", Ragged::Truncate)],
-        )?,
+        ragged: options
+            .choice("ragged", &[("error", Ragged::Error), ("pad", Ragged::Pad), ("truncate", Ragged::Truncate)])?,
         nulls: options.text("nulls")?.unwrap_or("").as_bytes().to_vec(),
         patterns: Patterns::read(&options)?,
         schema: spec.schema.clone(),
@@ -152,7 +150,10 @@ impl Csv {
                     let name = String::from_utf8_lossy(e.as_bytes()).into_owned();
                     ConnectError::new(
                         "R0209",
-                        format!("`{file}`: the header's column {} (`{name}`) is not in the file's encoding", column + 1),
+                        format!(
+                            "`{file}`: the header's column {} (`{name}`) is not in the file's encoding",
+                            column + 1
+                        ),
                     )
                     .help("if the file is written in another encoding, give `encoding:`")
                 })
@@ -255,11 +256,19 @@ impl CsvReader {
     fn misfit(&self, misfit: &index::Misfit, chunk: &Chunk, layout: &Layout) -> RowError {
         let start = misfit.start as usize;
         let (code, rule) = if misfit.unclosed {
-            (DAMAGED, "a quote is opened in this row and never closed: the rest of the file was taken for the row".to_string())
+            (
+                DAMAGED,
+                "a quote is opened in this row and never closed: the rest of the file was taken for the row"
+                    .to_string(),
+            )
         } else {
             let plural = |n: usize| if n == 1 { "" } else { "s" };
             let (fields, width) = (misfit.fields as usize, layout.width);
-            let cure = if fields < width { "`ragged: pad` fills missing fields with null" } else { "`ragged: truncate` drops surplus fields" };
+            let cure = if fields < width {
+                "`ragged: pad` fills missing fields with null"
+            } else {
+                "`ragged: truncate` drops surplus fields"
+            };
             (RAGGED, format!("the row has {fields} field{}, {width} are expected; {cure}", plural(fields)))
         };
         RowError {

@@ -68,10 +68,12 @@ pub(crate) fn open_input(
     let counted = Counted { inner: raw, counters: counters.clone() };
     let plain: Input = match compression.resolve(&file.name) {
         Compression::Gzip => {
-            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(256 << 10, counted)))
+            let inner = flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(256 << 10, counted));
+            Box::new(Decompressed { inner, format: "gzip" })
         }
         Compression::Zstd => {
-            Box::new(zstd::stream::read::Decoder::new(counted).map_err(|e| io_error("read", &file.name, &e))?)
+            let inner = zstd::stream::read::Decoder::new(counted).map_err(|e| io_error("read", &file.name, &e))?;
+            Box::new(Decompressed { inner, format: "zstd" })
         }
         Compression::None | Compression::Auto => Box::new(counted),
     };
@@ -92,6 +94,27 @@ impl Read for Counted {
         let n = self.inner.read(buf)?;
         self.counters.bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
+    }
+}
+
+/// Says of data that can't be decompressed what they should have been; failures of the system pass as they are.
+struct Decompressed<R> {
+    inner: R,
+    format: &'static str,
+}
+
+impl<R: Read> Read for Decompressed<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buf).map_err(|error| {
+            if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted {
+                return error;
+            }
+            let why = match error.kind() {
+                io::ErrorKind::UnexpectedEof => format!("its {} data are cut off", self.format),
+                _ => format!("it is not {}, or damaged", self.format),
+            };
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        })
     }
 }
 

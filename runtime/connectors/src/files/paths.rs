@@ -78,6 +78,9 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
             Some(help) => result.help(help),
             None => result,
         },
+        io::ErrorKind::InvalidData if verb == "read" => {
+            result.help("fetch the file again if it is damaged; `compression: none` reads it as it is")
+        }
         io::ErrorKind::PermissionDenied => result.help("give this user the right to it, or name another file"),
         _ => result,
     }

@@ -42,7 +42,11 @@ pub(crate) fn object<'a>(line: &'a str, mut member: impl FnMut(&'a str, &'a str)
         }
     }
     scan.blanks();
-    if scan.at == line.len() { Ok(()) } else { Err(scan.fail("something follows the object; one object a line is expected")) }
+    if scan.at == line.len() {
+        Ok(())
+    } else {
+        Err(scan.fail("something follows the object; one object a line is expected"))
+    }
 }
 
 struct Scan<'a> {
@@ -89,7 +93,8 @@ impl Scan<'_> {
                 scan.value(depth + 1)
             }),
             _ => {
-                let word = ["true", "false", "null"].into_iter().find(|w| self.bytes[self.at..].starts_with(w.as_bytes()));
+                let word =
+                    ["true", "false", "null"].into_iter().find(|w| self.bytes[self.at..].starts_with(w.as_bytes()));
                 self.at += word.map_or(0, str::len);
                 word.map(|_| ()).ok_or_else(|| self.fail("a value is expected"))
             }
@@ -125,13 +130,18 @@ impl Scan<'_> {
                 Some(b'\\') => match self.bytes.get(self.at + 1) {
                     Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
                     Some(b'u')
-                        if self.bytes.get(self.at + 2..self.at + 6).is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit)) =>
+                        if self
+                            .bytes
+                            .get(self.at + 2..self.at + 6)
+                            .is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit)) =>
                     {
                         self.at += 6;
                     }
                     _ => return Err(self.fail("an unknown escape in a string")),
                 },
-                Some(0..0x20) => return Err(self.fail("a control character in a string, where `\\n`, `\\t` or `\\u…` is expected")),
+                Some(0..0x20) => {
+                    return Err(self.fail("a control character in a string, where `\\n`, `\\t` or `\\u…` is expected"));
+                }
                 Some(_) => self.at += 1,
             }
         }

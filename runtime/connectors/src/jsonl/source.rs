@@ -33,11 +33,8 @@ pub(crate) fn open_with_chunk(
     let options = OptionReader::new("jsonl", &spec.options);
     let fields = spec.projected().fields;
     let keys = fields.iter().enumerate().map(|(i, f)| (f.external_name().to_string(), i)).collect();
-    let text = TextOptions {
-        compression: options.choice("compression", &COMPRESSIONS)?,
-        encoding: Encoding::Utf8,
-        chunk,
-    };
+    let text =
+        TextOptions { compression: options.choice("compression", &COMPRESSIONS)?, encoding: Encoding::Utf8, chunk };
     let files = expand(options.required("path")?)?;
     Ok(Box::new(JsonSource { files: Arc::new(TextFiles::open(Lines { fields, keys }, files, text, cx)?) }))
 }
@@ -157,7 +154,9 @@ impl JsonReader {
             Arc::new(ChunkRows {
                 chunk: chunk.clone(),
                 starts,
-                row_end: |data: &[u8], start: usize| memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |n| start + n),
+                row_end: |data: &[u8], start: usize| {
+                    memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |n| start + n)
+                },
             }),
         );
         Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }
@@ -196,7 +195,14 @@ fn row<'a, 'f>(
     });
     if let Err(error) = walked {
         let rule = format!("the line is no JSON object: byte {}: {}", error.at + 1, error.why);
-        return Err((None, Fault { code: DAMAGED, rule, value: Some(shown(line[error.at.min(line.len())..].as_bytes())).filter(|v| !v.is_empty()) }));
+        return Err((
+            None,
+            Fault {
+                code: DAMAGED,
+                rule,
+                value: Some(shown(&line.as_bytes()[error.at.min(line.len())..])).filter(|v| !v.is_empty()),
+            },
+        ));
     }
     for (field, text) in format.fields.iter().zip(texts.iter()) {
         let value = value(text.unwrap_or("null"), &field.ty.ty).and_then(|value| {

@@ -85,8 +85,13 @@ fn what_is_written_is_read() {
     let item = |sku: &'static str, n| Value::Record(vec![Value::str(sku), n]);
     let rows = vec![
         vec![
-            Value::Int(7), Value::Decimal(-15_000), Value::Date(1), Value::str("{\"a\":\n1}"), Value::Bool(false),
-            Value::Float(0.1), Value::List(vec![item("\"\u{1}\\", Value::Null), item("ä", Value::Int(1))]),
+            Value::Int(7),
+            Value::Decimal(-15_000),
+            Value::Date(1),
+            Value::str("{\"a\":\n1}"),
+            Value::Bool(false),
+            Value::Float(0.1),
+            Value::List(vec![item("\"\u{1}\\", Value::Null), item("ä", Value::Int(1))]),
         ],
         vec![Value::Int(8), Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null],
     ];
@@ -99,7 +104,10 @@ fn what_is_written_is_read() {
         assert_eq!(read("jsonl", &pairs, &schema).unwrap().rows, expected);
     }
     let content = std::fs::read_to_string(folder.path("t.jsonl")).unwrap();
-    assert!(content.ends_with("{\"id\":8,\"price\":null,\"at\":null,\"raw\":null,\"ok\":null,\"x\":null,\"items\":null}\n"), "{content}");
+    assert!(
+        content.ends_with("{\"id\":8,\"price\":null,\"at\":null,\"raw\":null,\"ok\":null,\"x\":null,\"items\":null}\n"),
+        "{content}"
+    );
 }
 
 #[test]

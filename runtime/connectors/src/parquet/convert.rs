@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, DurationMicrosecondType,
-    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema, TimeUnit};
@@ -27,7 +27,8 @@ const DAY: i64 = 86_400_000_000;
 
 /// The declared type that values of a file's type have of themselves.
 pub(crate) fn natural(arrow: &ArrowType) -> Option<Type> {
-    let of_field = |field: &ArrowField| Some(DataType { ty: natural(field.data_type())?, nullable: field.is_nullable() });
+    let of_field =
+        |field: &ArrowField| Some(DataType { ty: natural(field.data_type())?, nullable: field.is_nullable() });
     Some(match arrow {
         ArrowType::Boolean => Type::Bool,
         ArrowType::Int8 => Type::Int(IntType::I8),
@@ -44,16 +45,18 @@ pub(crate) fn natural(arrow: &ArrowType) -> Option<Type> {
             Type::Decimal(*p, u8::try_from(*s).ok()?)
         }
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => Type::String,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => Type::Bytes,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
+            Type::Bytes
+        }
         ArrowType::Date32 | ArrowType::Date64 => Type::Date,
         ArrowType::Time32(_) | ArrowType::Time64(_) => Type::Time,
         ArrowType::Timestamp(_, None) => Type::DateTime,
         ArrowType::Timestamp(_, Some(_)) => Type::Timestamp,
         ArrowType::Duration(_) => Type::Duration,
         ArrowType::List(item) | ArrowType::LargeList(item) => Type::List(Box::new(of_field(item)?)),
-        ArrowType::Struct(fields) => Type::Record(
-            fields.iter().map(|f| Some(Field::new(f.name(), of_field(f)?))).collect::<Option<Vec<_>>>()?,
-        ),
+        ArrowType::Struct(fields) => {
+            Type::Record(fields.iter().map(|f| Some(Field::new(f.name(), of_field(f)?))).collect::<Option<Vec<_>>>()?)
+        }
         ArrowType::Dictionary(_, values) => natural(values)?,
         _ => return None,
     })
@@ -106,9 +109,7 @@ pub(crate) fn column(array: &ArrayRef, field: &Field, position: usize, faults: &
     if nulls_fit && *array.data_type() == arrow_type(&field.ty.ty) && in_range(array, &field.ty.ty) {
         return array.clone();
     }
-    if nulls_fit
-        && let (ArrowType::Int32, Type::Int(IntType::I64)) = (array.data_type(), &field.ty.ty)
-    {
+    if nulls_fit && let (ArrowType::Int32, Type::Int(IntType::I64)) = (array.data_type(), &field.ty.ty) {
         let wide: Int64Array = array.as_primitive::<Int32Type>().unary(i64::from);
         return Arc::new(wide);
     }
@@ -195,13 +196,14 @@ fn coerce<'a>(value: Value<'a>, from: &Type, to: &DataType) -> Result<Value<'a>,
             fault(format!("the number has more than the {p} digits that its type has in the file"), &value)
         }
         (value, from, to) if from == to => Ok(value),
-        (Value::Str(text), Type::String, Type::Json) => {
-            crate::text::value::read(text.as_bytes(), &Type::Json, None)
-        }
+        (Value::Str(text), Type::String, Type::Json) => crate::text::value::read(text.as_bytes(), &Type::Json, None),
         (value, from, to) => {
             let text = dfc_eval::format_value(&value, from);
-            dfc_eval::cast_value(value, from, to)
-                .map_err(|error| Fault { code: MISFIT, rule: error.message, value: Some(text) })
+            dfc_eval::cast_value(value, from, to).map_err(|error| Fault {
+                code: MISFIT,
+                rule: error.message,
+                value: Some(text),
+            })
         }
     }
 }
@@ -248,7 +250,8 @@ fn value_of<'a>(array: &'a ArrayRef, row: usize) -> Result<Value<'a>, String> {
         ArrowType::FixedSizeBinary(_) => Value::Bytes(array.as_fixed_size_binary().value(row).into()),
         ArrowType::Date32 => Value::Date(at!(Date32Type)),
         ArrowType::Date64 => Value::Date(
-            i32::try_from(at!(Date64Type).div_euclid(86_400_000)).map_err(|_| "the date is far outside the calendar")?,
+            i32::try_from(at!(Date64Type).div_euclid(86_400_000))
+                .map_err(|_| "the date is far outside the calendar")?,
         ),
         ArrowType::Time32(TimeUnit::Second) => Value::Time(i64::from(at!(Time32SecondType)) * 1_000_000),
         ArrowType::Time32(_) => Value::Time(i64::from(at!(Time32MillisecondType)) * 1000),

@@ -31,14 +31,17 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, _cx: &OpenContext) -> 
     let options = OptionReader::new("parquet", &spec.options);
     let level = options.count("level")?;
     let refuse = |top: u32| {
-        ConnectError::new("R0202", format!("`level` must be 1 to {top} with this compression, not {}", level.unwrap_or(0)))
+        ConnectError::new(
+            "R0202",
+            format!("`level` must be 1 to {top} with this compression, not {}", level.unwrap_or(0)),
+        )
     };
     let given = u32::try_from(level.unwrap_or(3)).unwrap_or(u32::MAX);
     let kinds = [("zstd", Kind::Zstd), ("snappy", Kind::Snappy), ("gzip", Kind::Gzip), ("none", Kind::None)];
     let codec = match options.choice("compression", &kinds)? {
-        Kind::Zstd => Codec::ZSTD(
-            i32::try_from(given).ok().and_then(|l| ZstdLevel::try_new(l).ok()).ok_or_else(|| refuse(22))?,
-        ),
+        Kind::Zstd => {
+            Codec::ZSTD(i32::try_from(given).ok().and_then(|l| ZstdLevel::try_new(l).ok()).ok_or_else(|| refuse(22))?)
+        }
         Kind::Gzip => Codec::GZIP(GzipLevel::try_new(given).map_err(|_| refuse(9))?),
         Kind::Snappy => Codec::SNAPPY,
         Kind::None => Codec::UNCOMPRESSED,
@@ -105,7 +108,7 @@ impl Sink for ParquetSink {
 
     fn write(&self, encoded: Encoded, rows: u64) -> Result<(), ConnectError> {
         let Encoded::Rows(batch) = encoded else {
-            return Err(ConnectError::new("R0205", "a Parquet file takes rows, not bytes"));
+            return Err(ConnectError::new("R0499", "a Parquet file takes rows, not bytes"));
         };
         let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
         let record = RecordBatch::try_new_with_options(Arc::clone(&self.arrow), batch.columns, &options)

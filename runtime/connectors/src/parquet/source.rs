@@ -1,8 +1,8 @@
 //! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read.
 
 use std::fs::File;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use dfc_batch::{Batch, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
@@ -84,9 +84,8 @@ struct Unit {
 
 impl OpenedFile {
     fn open(file: InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
-        let broken = |why: String| {
-            ConnectError::new("R0212", format!("`{}` is no readable Parquet file: {why}", file.name))
-        };
+        let broken =
+            |why: String| ConnectError::new("R0212", format!("`{}` is no readable Parquet file: {why}", file.name));
         let handle = open(&file)?;
         let metadata =
             ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()).map_err(|e| broken(e.to_string()))?;
@@ -122,11 +121,10 @@ fn match_columns(schema: &Schema, metadata: &ArrowReaderMetadata, file: &str) ->
         let mut found = fields.iter().enumerate().filter(|(_, f)| f.name() == name);
         let Some((at, column)) = found.next() else {
             let names: Vec<String> = fields.iter().take(20).map(|f| format!("`{}`", f.name())).collect();
-            let near = fields.iter().map(|f| (distance(&name.to_lowercase(), &f.name().to_lowercase()), f.name())).min();
-            let error = ConnectError::new(
-                "R0210",
-                format!("`{file}` has no column `{name}`; it has {}", names.join(", ")),
-            );
+            let near =
+                fields.iter().map(|f| (distance(&name.to_lowercase(), &f.name().to_lowercase()), f.name())).min();
+            let error =
+                ConnectError::new("R0210", format!("`{file}` has no column `{name}`; it has {}", names.join(", ")));
             return Err(match near {
                 Some((d, near)) if d <= 1.max(name.chars().count() / 3) => {
                     error.help(format!("is it `{near}`? write `{name}: … = \"{near}\"` in the record"))
@@ -216,8 +214,9 @@ impl Reader for GroupReader {
             };
             let unit = &shared.units[current.unit];
             let file = &shared.files[unit.file];
-            let broken =
-                |why: String| ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.file.name, unit.group));
+            let broken = |why: String| {
+                ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.file.name, unit.group))
+            };
             let done = current.given * BATCH as u64;
             let expected = (unit.rows - done.min(unit.rows)).min(BATCH as u64);
             if expected == 0 {
@@ -237,12 +236,12 @@ impl Reader for GroupReader {
             current.given += 1;
             let rows = batch.num_rows();
             shared.counters.rows.fetch_add(rows as u64, Ordering::Relaxed);
-            let locate =
-                Arc::new(NumberedRows { source: file.file.name.clone(), first: unit.first_row + done });
+            let locate = Arc::new(NumberedRows { source: file.file.name.clone(), first: unit.first_row + done });
             let mut faults = Faults::default();
             let arrays = shared.fields.iter().zip(&file.columns).enumerate();
-            let columns =
-                arrays.map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults)).collect();
+            let columns = arrays
+                .map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults))
+                .collect();
             if faults.is_empty() {
                 return Ok(Some(Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }));
             }

@@ -28,7 +28,11 @@ impl Table {
     pub(crate) fn add(&mut self, batch: &Batch) {
         for row in 0..batch.rows {
             let cells = batch.columns.iter().zip(&self.types).map(|(column, ty)| {
-                if column.is_null(row) { "null".into() } else { one_line(&dfc_eval::format_value(&value_at(column, ty, row), ty)) }
+                if column.is_null(row) {
+                    "null".into()
+                } else {
+                    one_line(&dfc_eval::format_value(&value_at(column, ty, row), ty))
+                }
             });
             self.cells.push(cells.collect());
         }
@@ -98,7 +102,12 @@ fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c as u32 {
             0x300..=0x36F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-            0x1100..=0x115F | 0x2E80..=0x303E | 0x3041..=0xA4CF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFE30..=0xFE6F => 2,
+            0x1100..=0x115F
+            | 0x2E80..=0x303E
+            | 0x3041..=0xA4CF
+            | 0xAC00..=0xD7A3
+            | 0xF900..=0xFAFF
+            | 0xFE30..=0xFE6F => 2,
             0xFF00..=0xFF60 | 0xFFE0..=0xFFE6 | 0x1F300..=0x1F64F | 0x1F900..=0x1F9FF | 0x20000..=0x3FFFD => 2,
             _ => 1,
         })

@@ -1,11 +1,11 @@
 //! Values to text, from Arrow arrays without a detour: byte for byte what `dfc_eval::format_value` gives.
 
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::ArrayRef;
 use dfc_batch::value_at;
 use dfc_ir::Type;
 use dfc_ir::types::IntType;
@@ -171,7 +171,8 @@ mod tests {
         }
         let floats = [0.0, -0.0, 1.0, 0.1, 1e15, 1e16, 1.5e-7, 123_456.789, -2.5e300, 1e-5, 9.9e-6, 5e-324];
         cases.push((Type::Float64, floats.map(Value::Float).to_vec()));
-        cases.push((Type::Float32, [0.0f32, 1.0, 0.1, 1e12, 1e13, 1e-6, 9e-7].map(|x| Value::Float(x.into())).to_vec()));
+        cases
+            .push((Type::Float32, [0.0f32, 1.0, 0.1, 1e12, 1e13, 1e-6, 9e-7].map(|x| Value::Float(x.into())).to_vec()));
         for (ty, values) in cases {
             let mut builder = ColumnBuilder::new(&DataType::of(ty.clone()), values.len());
             values.iter().for_each(|v| builder.push(v));

@@ -33,7 +33,8 @@ impl TextSink {
 
 /// The error of a sink that is used after its end: a defect of the caller, said rather than hidden.
 pub(crate) fn closed() -> ConnectError {
-    ConnectError::new("R0499", "the sink is closed already").help("this is a mistake in dfc, not in your pipeline: please report it")
+    ConnectError::new("R0499", "the sink is closed already")
+        .help("this is a mistake in dfc, not in your pipeline: please report it")
 }
 
 impl Sink for TextSink {

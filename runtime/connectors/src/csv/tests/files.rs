@@ -67,7 +67,10 @@ fn row_errors_name_file_byte_line_field_value_and_row() {
     assert_eq!(error.raw.as_deref(), Some("4,oops"));
     // Sound rows are still found after the bad one was left out.
     let origin = read.batches[0].origin.as_ref().unwrap();
-    assert_eq!((origin.place(2).line, origin.raw(1), origin.raw(2)), (Some(6), Some("\"x\ny\",3".into()), Some("5,6".into())));
+    assert_eq!(
+        (origin.place(2).line, origin.raw(1), origin.raw(2)),
+        (Some(6), Some("\"x\ny\",3".into()), Some("5,6".into()))
+    );
 }
 
 #[test]

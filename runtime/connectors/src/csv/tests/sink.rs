@@ -47,7 +47,10 @@ fn what_cannot_be_written_is_a_row_error() {
     let pairs = [("path", text(&folder.name("t.csv"))), ("quote", text(""))];
     let (summary, errors) = write("csv", &pairs, &schema, vec![batch(&schema, &rows)]).unwrap();
     assert_eq!((summary.rows, errors.len()), (1, 2));
-    assert_eq!((errors[0].code, errors[0].field.as_deref(), errors[0].value.as_deref()), ("R0310", Some("a b"), Some("a,b")));
+    assert_eq!(
+        (errors[0].code, errors[0].field.as_deref(), errors[0].value.as_deref()),
+        ("R0310", Some("a b"), Some("a,b"))
+    );
     let text_schema = super::super::super::testing::schema("a: string");
     let pairs = [("path", text(&folder.name("l.csv"))), ("encoding", name("latin1"))];
     let rows = [vec![Value::str("ä")], vec![Value::str("单")]];
