@@ -121,7 +121,9 @@ pub(crate) fn describe(error: &RowError) -> String {
         }
         text.push_str(": ");
     }
-    match (&error.field, &error.value) {
+    // Many rules begin with the value: it is shown once.
+    let value = error.value.as_ref().filter(|value| !begins_with_value(&error.rule, value));
+    match (&error.field, value) {
         (Some(field), Some(value)) => text.push_str(&format!("field `{field}` is `{value}`: ")),
         (Some(field), None) => text.push_str(&format!("field `{field}`: ")),
         (None, Some(value)) => text.push_str(&format!("value `{value}`: ")),
@@ -129,6 +131,12 @@ pub(crate) fn describe(error: &RowError) -> String {
     }
     text.push_str(&error.rule);
     text
+}
+
+/// Whether a rule names the value, or the beginning of a long one, before anything else.
+fn begins_with_value(rule: &str, value: &str) -> bool {
+    let Some((shown, _)) = rule.strip_prefix('`').and_then(|rest| rest.split_once("` ")) else { return false };
+    shown == value || shown.strip_suffix('…').is_some_and(|start| value.starts_with(start))
 }
 
 impl fmt::Display for RunError {

@@ -1,6 +1,7 @@
 //! A run from beginning to end: set up, run the tasks, then make all results visible, or none.
 
-use std::sync::atomic::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use dfc_ir::StagePlan;
 use crate::connect::{Builtin, ConnectorSet};
 use crate::observe::{Event, Observer, Progress};
 use crate::reject::ErrorHandler;
-use crate::schedule::Scheduler;
+use crate::schedule::{Scheduler, WATCH, broke_down};
 use crate::setup::Setup;
 use crate::sink::SinkPort;
 use crate::summary::{OperatorSummary, SinkReport, Summary};
@@ -79,7 +80,8 @@ fn execute(
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         threads => threads,
     };
-    let ran = Setup { connectors, plan, options, job, threads }.build(sinks).and_then(|tasks| {
+    let setup = Setup { connectors, plan, options, job, threads };
+    let ran = watched(&options.cancelled, &job.scheduler.stopping(), || setup.build(sinks)).and_then(|tasks| {
         job.observer.event(&Event::Started { job: job.job.clone(), progress: job.progress.clone() });
         job.scheduler.run(tasks, threads, &options.cancelled)?;
         let rejects = job.errors.finish()?;
@@ -99,6 +101,37 @@ fn execute(
         rejects,
         elapsed: job.started.elapsed(),
         operators: stats.into_iter().flatten().collect(),
+    })
+}
+
+/// Sets things up while the caller's flag is passed on: opening may wait too.
+fn watched<T>(
+    cancelled: &AtomicBool,
+    stopping: &AtomicBool,
+    work: impl FnOnce() -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = || {
+            while !done.load(Ordering::Relaxed) {
+                if cancelled.load(Ordering::Relaxed) {
+                    stopping.store(true, Ordering::Relaxed);
+                }
+                std::thread::park_timeout(WATCH);
+            }
+        };
+        // Without a thread to spare a waiting connector isn't interrupted: no reason not to run.
+        let watcher = std::thread::Builder::new().name("dfc-watch".into()).spawn_scoped(scope, watch);
+        let result = catch_unwind(AssertUnwindSafe(work));
+        done.store(true, Ordering::Relaxed);
+        if let Ok(watcher) = watcher {
+            watcher.thread().unpark();
+        }
+        match result {
+            Err(panic) => Err(broke_down("setup", panic.as_ref())),
+            Ok(_) if cancelled.load(Ordering::Relaxed) => Err(RunError::Cancelled),
+            Ok(result) => result,
+        }
     })
 }
 

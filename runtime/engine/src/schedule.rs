@@ -3,6 +3,7 @@
 //! It may not know what a task does. Of the tasks that are ready the one furthest down the plan runs first, so that rows leave
 //! before new ones come in.
 
+use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,7 +82,7 @@ pub(crate) struct Scheduler {
 }
 
 /// How often the caller's flag is looked at.
-const WATCH: Duration = Duration::from_millis(20);
+pub(crate) const WATCH: Duration = Duration::from_millis(20);
 
 impl Scheduler {
     pub(crate) fn new() -> Arc<Scheduler> {
@@ -218,14 +219,8 @@ impl Scheduler {
     fn step(slot: &Mutex<Option<Box<dyn Runnable>>>) -> Result<Step, RunError> {
         let mut slot = slot.lock().unwrap_or_else(|e| e.into_inner());
         let Some(task) = slot.as_mut() else { return Ok(Step::Done) };
-        let step = catch_unwind(AssertUnwindSafe(|| task.step())).unwrap_or_else(|panic| {
-            let message = panic.downcast_ref::<String>().cloned();
-            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Err(RunError::Internal {
-                node: task.name().to_owned(),
-                message: message.unwrap_or_else(|| "it panicked without a message".into()),
-            })
-        });
+        let step = catch_unwind(AssertUnwindSafe(|| task.step()));
+        let step = step.unwrap_or_else(|panic| Err(broke_down(task.name(), panic.as_ref())));
         if !matches!(step, Ok(Step::Again | Step::Blocked)) {
             *slot = None;
         }
@@ -234,8 +229,9 @@ impl Scheduler {
 
     /// Stops everything; the first cause stays.
     fn fail(&self, failure: RunError) {
-        self.stopping.store(true, Ordering::Relaxed);
+        // In this order: a connector that sees the flag and gives up mustn't become the cause.
         self.lock().failure.get_or_insert(failure);
+        self.stopping.store(true, Ordering::Relaxed);
         self.work.notify_all();
         self.over.notify_all();
     }
@@ -244,6 +240,14 @@ impl Scheduler {
         // The lock is never held while foreign code runs, so what it guards is whole even if a thread panicked.
         self.shared.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// What a panic says, as an error.
+pub(crate) fn broke_down(node: &str, panic: &(dyn Any + Send)) -> RunError {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+    let message = message.unwrap_or("it panicked without a message").to_owned();
+    RunError::Internal { node: node.to_owned(), message }
 }
 
 #[cfg(test)]

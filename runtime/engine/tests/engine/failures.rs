@@ -25,6 +25,9 @@ enum At {
     Write(u64),
     Finish,
     Cancelled(u64),
+    /// The source waits as it opens, until it is told to stop.
+    OpenWaits,
+    OpenPanics,
     Nowhere,
 }
 
@@ -65,6 +68,14 @@ impl State {
 impl ConnectorSet for Faulty {
     fn open_source(&self, spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
         self.state.check(At::OpenSource)?;
+        assert!(self.state.at != At::OpenPanics, "no way in");
+        if self.state.at == At::OpenWaits {
+            self.state.cancelled.store(true, Ordering::Relaxed);
+            while !cx.cancelled.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            return Err(broken("interrupted"));
+        }
         Ok(Box::new(FaultySource(self.inner.open_source(spec, cx)?, self.state.clone())))
     }
 
@@ -259,4 +270,12 @@ fn cancellation_leaves_nothing() {
             assert!(tables.get("out").is_none());
         }
     }
+}
+
+#[test]
+fn opening_can_be_cancelled_and_may_panic() {
+    let (result, ends, _) = run_faulty(At::OpenWaits, 2);
+    assert_eq!((result.unwrap_err(), ends.len()), (RunError::Cancelled, 0));
+    let (result, ends, _) = run_faulty(At::OpenPanics, 2);
+    assert_eq!((result.unwrap_err().to_string().as_str(), ends.len()), ("`setup` broke down: no way in", 0));
 }

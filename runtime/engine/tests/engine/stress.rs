@@ -159,7 +159,7 @@ fn random_graphs_come_to_their_end() {
     let mut rng = Rng(70);
     let schema = left_schema();
     let input: Vec<Row> = (0..ROWS).map(|n| vec![Value::Int(n % 7), Value::Null, Value::Int(n)]).collect();
-    for turn in 0..200 {
+    for turn in 0..120 {
         let nodes = random_graph(&mut rng);
         let (plan, ends) = plan_of(&nodes, &schema);
         let expected = expected(&nodes);
