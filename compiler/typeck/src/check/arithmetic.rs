@@ -33,7 +33,7 @@ impl Plan {
 
 /// The plan for `left op right`; `None`: the operator doesn't take these types.
 pub(crate) fn plan(op: BinaryOp, left: &Type, right: &Type) -> Option<Plan> {
-    use BinaryOp::{Add, Div, Mul, Sub};
+    use BinaryOp::{Add, Mul, Sub};
     if left.is_numeric() && right.is_numeric() {
         return numbers(op, left, right);
     }
@@ -57,7 +57,6 @@ pub(crate) fn plan(op: BinaryOp, left: &Type, right: &Type) -> Option<Plan> {
         (Mul, Type::Int(int), Type::Duration) if *int != IntType::U64 => {
             Some(Plan { left: Type::INT64, right: Type::Duration, result: Type::Duration, swap: true })
         }
-        (Div, _, _) => None,
         _ => None,
     }
 }
@@ -79,7 +78,7 @@ fn numbers(op: BinaryOp, left: &Type, right: &Type) -> Option<Plan> {
         // A float on one side or on both.
         _ => {
             let common = common_type(&DataType::of(left.clone()), &DataType::of(right.clone()))?;
-            Plan::same(common.ty)
+            if op == BinaryOp::IntDiv { Plan::same(Type::Float64) } else { Plan::same(common.ty) }
         }
     }
 }

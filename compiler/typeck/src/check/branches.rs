@@ -4,6 +4,7 @@ use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
 
 use super::literals::{Adapt, adapt, is_loose, is_null};
+use super::names::size;
 use crate::Checker;
 use crate::checker::not_null_columns;
 use crate::conversions::{common_type, needs_zone};
@@ -133,6 +134,9 @@ impl Checker<'_> {
     /// Whether the subject equals one of an arm's patterns; `null` is a pattern too.
     fn patterns(&mut self, subject: &ast::Expr, checked: &Expr, patterns: &[ast::Expr]) -> Option<Expr> {
         let span = patterns.first()?.span.to(patterns.last()?.span);
+        if !self.spend(size(checked), span) {
+            return None;
+        }
         let values: Vec<&ast::Expr> = patterns.iter().filter(|p| !is_null(p)).collect();
         let nulls = values.len() < patterns.len();
         let is_null = if nulls {

@@ -4,6 +4,7 @@ use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
 
 use super::literals::{adapt_operands, is_loose, is_null, peel};
+use super::names::size;
 use crate::Checker;
 use crate::conversions::{castable, common_type, needs_zone};
 
@@ -161,8 +162,23 @@ impl Checker<'_> {
         high: &ast::Expr,
         span: Span,
     ) -> Option<Expr> {
-        let lower = self.comparison(ast::BinaryOp::Ge, value, low, value.span.to(low.span))?;
-        let upper = self.comparison(ast::BinaryOp::Le, value, high, value.span.to(high.span))?;
+        let checked = self.infer(value, None);
+        let bounds = [low, high].map(|bound| {
+            if !is_null(bound) {
+                return self.infer(bound, None);
+            }
+            self.error("E0506", bound.span, "`between` with null is never true", "compares with null")
+                .help("leave the bound out: `x >= low`, `x <= high`");
+            None
+        });
+        let (checked, [lower, upper]) = (checked?, bounds);
+        let (lower, upper) = (lower?, upper?);
+        if !self.spend(size(&checked), span) {
+            return None;
+        }
+        let at = |bound: &ast::Expr| value.span.to(bound.span);
+        let lower = self.compared(BinaryOp::Ge, "between", (value, checked.clone()), (low, lower), at(low))?;
+        let upper = self.compared(BinaryOp::Le, "between", (value, checked), (high, upper), at(high))?;
         let ty = DataType { ty: Type::Bool, nullable: lower.ty.nullable || upper.ty.nullable };
         let both = self.node(ExprKind::Binary(BinaryOp::And, Box::new(lower), Box::new(upper)), ty, span)?;
         self.negated_if(negated, both, span)
@@ -217,6 +233,9 @@ impl Checker<'_> {
         let Some(mut any) = equalities.next() else {
             return self.node(ExprKind::InList(Box::new(checked), Vec::new()), ty, span);
         };
+        if !self.spend(size(&checked) * items.len(), span) {
+            return None;
+        }
         for equal in equalities {
             let ty = DataType { ty: Type::Bool, nullable: any.ty.nullable || equal.ty.nullable };
             any = self.node(ExprKind::Binary(BinaryOp::Or, Box::new(any), Box::new(equal)), ty, span)?;

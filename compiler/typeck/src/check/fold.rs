@@ -87,7 +87,9 @@ impl Checker<'_> {
         let Err(why) = verdict else { return Some(()) };
         let report = self.error(code, span, why, "");
         match code {
-            "E0520" => report.help("the syntax is that of Rust's `regex`; a sign that is meant itself has `\\` before it"),
+            "E0520" => {
+                report.help("the syntax is that of Rust's `regex`; a sign that is meant itself has `\\` before it")
+            }
             "E0521" => report.help("a format looks like \"%Y-%m-%d\""),
             _ => report,
         };

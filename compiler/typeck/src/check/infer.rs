@@ -18,6 +18,9 @@ impl Checker<'_> {
                 .help("compute parts of it in a `derive` before");
             return None;
         }
+        if self.state.depth == 0 && self.state.calls.is_empty() {
+            self.state.inlined = 0;
+        }
         self.state.depth += 1;
         let checked = self.infer_form(e, expected);
         self.state.depth -= 1;

@@ -6,6 +6,7 @@ mod branches;
 mod calls;
 mod comparisons;
 mod constants;
+mod examples;
 mod names;
 mod numbers;
 mod structures;

@@ -73,10 +73,21 @@ fn streams_and_types_are_no_values() {
 }
 
 #[test]
-fn depth_is_limited() {
-    let deep = format!("{}id", "id + ".repeat(5_000));
-    let parse = dfc_grammar::parse(&format!("stream s = x |> f({deep})\n"));
-    if parse.errors.is_empty() {
-        assert!(errors(&deep)[0].starts_with("E0422"));
+fn depth_and_size_are_limited() {
+    assert_eq!(type_of(&format!("{}1", "id + ".repeat(300))), "int64");
+    let brackets = format!("{}id{}", "(id + ".repeat(100), ")".repeat(100));
+    assert_eq!(type_of(&brackets), "int64");
+    for form in ["id + ", "flag or ", "nick ?? "] {
+        let deep = format!("{}id", form.repeat(3_000));
+        if dfc_grammar::parse(&format!("stream s = x |> f({deep})\n")).errors.is_empty() {
+            let all = errors(&deep);
+            assert!(all[0].starts_with("E0422") || all[0].starts_with("E05"), "{form}: {all:?}");
+        }
     }
+    let doubling = format!("{}flag{}", "(".repeat(40), " between maybe and true)".repeat(40));
+    assert!(errors(&doubling)[0].starts_with("E0422"), "{:?}", errors(&doubling));
+    let doubling =
+        format!("{}flag{}", "match ".repeat(40), " { maybe => true, flag => false, else => false }".repeat(40));
+    assert!(errors(&doubling)[0].starts_with("E0422"), "{:?}", errors(&doubling));
+    refused("id between null and 5", "E0506");
 }

@@ -76,7 +76,10 @@ fn growth_is_limited() {
 #[test]
 fn what_is_wrong_with_a_function_is_said_once() {
     let mutual = "fn f(x: int64) = g(x)\nfn g(x: int64) = f(x)\n";
-    assert_eq!(declared(mutual), "E0416: the function `f` calls itself: f → g → f | functions are written out where they are used, so none can call itself");
+    assert_eq!(
+        declared(mutual),
+        "E0416: the function `f` calls itself: f → g → f | functions are written out where they are used, so none can call itself"
+    );
     assert_eq!(call(mutual, "f(id)"), "");
     assert_eq!(call("fn f(x: int64) = x + y\n", "f(id)"), "");
     let mut fns = String::from("fn f0(x: int64) = x + x\n");
