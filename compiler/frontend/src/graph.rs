@@ -267,9 +267,6 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
 
 /// Streams and sources that nothing reads. Those that a misspelt name may have meant are left out: one mistake, one message.
 fn unread<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: &mut Graph) {
-    if edges.meant.iter().any(Option::is_none) {
-        return;
-    }
     let read: BTreeSet<&ItemKey> = edges.list.iter().map(|e| &e.read).collect();
     for item in program.in_root(db, Namespace::Stream) {
         let key = item.key(db);

@@ -66,9 +66,12 @@ impl Lowering<'_> {
                 && message.is_empty()
             {
                 let at = self.site(condition.site, check);
-                message.clone_from(&self.plan.sites[at.0 as usize].text);
+                *message = format!("`{}` does not hold", self.plan.sites[at.0 as usize].text);
             }
             expressions(&mut op, &mut |e| self.renumber(e, check));
+            if let Op::Aggregate { aggregates, .. } = &mut op {
+                aggregates.iter_mut().for_each(|aggregate| aggregate.site = self.site(aggregate.site, check));
+            }
             let name = self.distinct(&local.name);
             self.plan.nodes.push(Node { name, op, inputs: inputs?, schema: local.schema.clone(), site });
             ids.push(NodeId(self.plan.nodes.len() - 1));

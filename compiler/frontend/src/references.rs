@@ -41,7 +41,8 @@ pub fn references<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<References> 
             walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text));
         }
         ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| walk.chain(chain)),
-        ItemKind::Source(source) => walk.links(&source.chain.links),
+        // A source that is only a name is refused; the stream it names is read all the same.
+        ItemKind::Source(source) => walk.chain(&source.chain),
         _ => {}
     }
     Arc::new(walk.out)

@@ -6,6 +6,7 @@ use dfc_typeck::{LocalDiagnostic, Namespace};
 use super::{Flow, ItemContext};
 use crate::bind::bind;
 use crate::graph::unknown_operator;
+use crate::items::program;
 use crate::names;
 use crate::operators::{Role, table};
 
@@ -25,17 +26,14 @@ impl ItemContext<'_> {
         let flow = match &source.chain.head.kind {
             ExprKind::Call(call) => self.source(call, name.clone()),
             ExprKind::Name(stream) => {
-                let known = crate::items::program(self.db, self.root).find(Namespace::Stream, stream).is_some();
-                let problem = LocalDiagnostic::error(
-                    "E0308",
-                    self.loc(source.chain.head.span),
-                    format!("a source reads from outside, `{stream}` is a name"),
-                    "not a connector",
-                );
-                self.error(match known {
-                    true => problem.help(format!("write `stream {name} = {stream} |> …`")),
-                    false => problem.help(format!("call a connector: `source {name} = csv(\"…\", schema: …)`")),
-                });
+                // A name that is no stream was refused by the graph.
+                if program(self.db, self.root).find(Namespace::Stream, stream).is_some() {
+                    let at = self.loc(source.chain.head.span);
+                    let message = format!("a source reads from outside, `{stream}` is a stream");
+                    let problem = LocalDiagnostic::error("E0308", at, message, "not a connector")
+                        .help(format!("write `stream {name} = {stream} |> …`"));
+                    self.error(problem);
+                }
                 Flow::unknown()
             }
             _ => Flow::unknown(),

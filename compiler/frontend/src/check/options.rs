@@ -84,17 +84,22 @@ impl ItemContext<'_> {
         let Some((low, high)) = param.range else { return Some(()) };
         let (measure, unit) = match value {
             Value::Int(n) => (*n, ""),
-            Value::Str(text) => (text.chars().count() as i128, " characters"),
+            Value::Str(text) => (text.chars().count() as i128, "character"),
             _ => return Some(()),
         };
         if (low..=high).contains(&measure) {
             return Some(());
         }
-        let shown = if unit.is_empty() { measure.to_string() } else { format!("a text of {measure}{unit}") };
+        let count = |n: i128| match unit {
+            "" => n.to_string(),
+            _ => format!("{n} {unit}{}", if n == 1 { "" } else { "s" }),
+        };
+        let shown = if unit.is_empty() { measure.to_string() } else { format!("a text of {}", count(measure)) };
         let expected = match (low, high) {
-            (low, high) if low == high => format!("{low}{unit}"),
-            (low, high) if high >= i64::MAX.into() => format!("{low} or more{unit}"),
-            _ => format!("{low} to {high}{unit}"),
+            (low, high) if low == high => count(low),
+            (low, high) if high >= i64::MAX.into() => format!("{} or more", count(low)),
+            (0, 1) if !unit.is_empty() => format!("at most {}", count(1)),
+            _ => format!("{low} to {}", count(high)),
         };
         let message = format!("`{}` of `{}` takes {expected}, not {shown}", param.name, bound.operator.name);
         self.error(LocalDiagnostic::error("E0606", self.loc(e.span), message, "out of range"));

@@ -71,7 +71,7 @@ fn joins_that_are_refused() {
     let refused = |on: &str, code: &'static str| expect(&format!("{users}sink orders |> join(users, {on}) |> print()\n"), &[code]);
     refused("on: user_id > right.id", "E0617");
     refused("on: user_id == right.idd", "E0410");
-    refused("on: id == 1", "E0411");
+    refused("on: id == 1", "E0412");
     refused("on: user_id == right.id, kind: semi, take: [name]", "E0608");
     expect(&format!("{users}sink orders |> join(orders |> select(id, status), on: id) |> join(users, on: id) |> print()\n"), &["E0407"]);
 }

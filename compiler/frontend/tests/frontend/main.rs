@@ -2,6 +2,7 @@
 
 mod fields;
 mod graph;
+mod pages;
 mod parameters;
 mod pipelines;
 mod plans;

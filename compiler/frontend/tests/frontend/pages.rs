@@ -1,0 +1,67 @@
+//! The pages of the codes: each wrong example gives exactly its code, each right one is clean. And every code that the front
+//! end can give has a page.
+
+use dfc_diagnostics::codes::{CODES, Code, explain};
+
+use crate::check;
+
+/// The first block of code after a heading.
+fn example(code: &Code, heading: &str) -> Option<String> {
+    let (_, after) = code.page.split_once(&format!("\n## {heading}\n"))?;
+    let (_, block) = after.split_once("```df\n")?;
+    block.split_once("```").map(|(text, _)| text.to_string())
+}
+
+#[test]
+fn wrong_examples_give_their_code_and_right_ones_none() {
+    let mut failures = String::new();
+    for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
+        for (heading, wanted) in [("Wrong", vec![code.code]), ("Right", Vec::new())] {
+            let Some(text) = example(code, heading) else { continue };
+            let checked = check(&text);
+            let found: Vec<&str> = checked.diagnostics.iter().map(|d| d.code).collect();
+            if found != wanted {
+                failures.push_str(&format!("\n{} {heading}: {found:?}\n{text}", code.code));
+                failures.push_str(&dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn every_code_of_the_front_end_has_a_page() {
+    let sources = [
+        include_str!("../../src/bind.rs"),
+        include_str!("../../src/check/chain.rs"),
+        include_str!("../../src/check/ends.rs"),
+        include_str!("../../src/check/grouping.rs"),
+        include_str!("../../src/check/joins.rs"),
+        include_str!("../../src/check/options.rs"),
+        include_str!("../../src/check/rows.rs"),
+        include_str!("../../src/check/unions.rs"),
+        include_str!("../../src/globals.rs"),
+        include_str!("../../src/graph.rs"),
+        include_str!("../../src/items.rs"),
+        include_str!("../../src/report.rs"),
+        include_str!("../../src/settings.rs"),
+    ];
+    for text in sources {
+        for code in text.split('"').filter(|word| word.len() == 5 && matches!(word.as_bytes()[0], b'E' | b'W')) {
+            if code[1..].bytes().all(|b| b.is_ascii_digit()) {
+                assert!(explain(code).is_some(), "{code} has no page");
+            }
+        }
+    }
+}
+
+#[test]
+fn declared_operators_have_rules_and_docs() {
+    use dfc_compiler::operators::{Role, table};
+    assert_eq!(table().names(Role::Source), ["csv", "generate", "jsonl", "parquet"]);
+    assert_eq!(table().names(Role::Sink), ["csv", "discard", "jsonl", "parquet", "print"]);
+    assert_eq!(table().names(Role::Shuffle).len(), 14);
+    for operator in table().all() {
+        assert!(operator.doc.is_some(), "{}", operator.name);
+    }
+}
