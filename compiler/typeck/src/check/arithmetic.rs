@@ -175,7 +175,7 @@ impl Checker<'_> {
         &mut self,
         spelling: &str,
         verb: &str,
-        (l, left): (&ast::Expr, &Expr),
+        (_, left): (&ast::Expr, &Expr),
         (r, right): (&ast::Expr, &Expr),
         at: Span,
     ) -> Option<Expr> {
@@ -218,7 +218,6 @@ impl Checker<'_> {
             }
             _ => report.help(format!("`{spelling}` takes numbers, or dates and durations where that makes sense")),
         };
-        let _ = l;
         None
     }
 
