@@ -1,5 +1,6 @@
 //! `dfc run`: compiles a pipeline and runs it.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,6 +35,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         env: Env { now: now_micros(), ..Env::default() },
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals()?,
+        rejects_folder: stages.job.errors.to.as_ref().map(|to| beside(&args.file, to)),
         ..RunOptions::default()
     };
     let watch = Arc::new(Watch::default());
@@ -56,6 +58,11 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
             Ok(if error == RunError::Cancelled { Outcome::Interrupted } else { Outcome::Failed })
         }
     }
+}
+
+/// A path that the pipeline names is relative to the pipeline's folder.
+fn beside(pipeline: &Path, path: &str) -> PathBuf {
+    pipeline.parent().unwrap_or(Path::new("")).join(path)
 }
 
 /// What the engine reports while it runs.
