@@ -61,10 +61,24 @@ pub fn failure(error: &RunError, sites: &[SiteInfo]) {
         eprintln!("  --> {}:{}:{}", site.file, site.line, site.column);
         eprintln!("   |  {}", site.text);
     }
+    if let RunError::RowLimit { first, .. } = error
+        && let Some(raw) = &first.raw
+    {
+        eprintln!("row:  {}", row(raw));
+    }
     if let Some(help) = error.help() {
         eprintln!("help: {help}");
     }
     eprintln!("more: dfc explain {}", error.code());
+}
+
+/// A row's text on one line, shortened.
+fn row(raw: &str) -> String {
+    let line = raw.trim_end().replace('\r', "\\r").replace('\n', "\\n");
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 fn site(error: &RunError) -> Option<Site> {

@@ -304,9 +304,9 @@ fn from_text<'v>(value: Value<'v>, from: &Type, to: &Type) -> Result<Value<'v>, 
 fn bytes_to_text<'v>(value: Value<'v>, from: &Type, to: &Type) -> Result<Value<'v>, EvalError> {
     match value {
         Value::Bytes(bytes) => String::from_utf8(bytes.into_owned()).map(Value::string).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
+            let at = error.utf8_error().valid_up_to() + 1;
             let shown = format_value(&Value::Bytes(error.into_bytes().into()), from);
-            EvalError::new(CAST_FAILED, format!("the bytes are not UTF-8 text: byte {at} doesn't belong to any"))
+            EvalError::new(CAST_FAILED, format!("the bytes are not UTF-8 text: byte {at} is part of no character"))
                 .with_value(shown)
         }),
         other => Err(unlike(&other, from, to)),

@@ -171,8 +171,8 @@ fn what_is_not_a_value_is_refused_in_words() {
             "5",
             "`5` is not a duration: expected numbers with the units d, h, m, s, ms, us, as 1d12h or 1.5s",
         ),
-        (Type::Json, "[1,]", "`[1,]` is not JSON: byte 3: a value is expected"),
-        (Type::Json, "01", "`01` is not JSON: byte 1: something follows the value"),
+        (Type::Json, "[1,]", "`[1,]` is not JSON: byte 4: a value is expected"),
+        (Type::Json, "01", "`01` is not JSON: byte 2: something follows the value"),
         (list(Type::INT64), "3", "`3` is not a value of type list<int64?>"),
         (point(), "{}", "field `x` is null, its type int64 has no null"),
     ] {

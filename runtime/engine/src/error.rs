@@ -85,10 +85,10 @@ impl RunError {
             RunError::RowLimit { rejects: Some(path), .. } => {
                 Some(format!("the rejected rows and their reasons are in `{}`", path.display()))
             }
-            RunError::RowLimit { rejects: None, .. } => Some(
-                "correct the row, or let the job go on past such rows with `errors { limit: 100, to: \"./rejected\" }`"
-                    .to_owned(),
-            ),
+            RunError::RowLimit { first, .. } => Some(format!(
+                "{}, or let the job go on past such rows with `errors {{ limit: 100, to: \"./rejected\" }}`",
+                cure(first.code)
+            )),
             RunError::Group(_) => {
                 Some("filter the rows that lead there, or give the aggregate a wider type with `as`".to_owned())
             }
@@ -105,7 +105,25 @@ impl RunError {
     }
 }
 
-/// A row error in a sentence: `` `users.csv` line 3 (byte 120): `age` is `abc`: … ``.
+/// What helps against a row error, by its code.
+const CURES: &[(&str, &str)] = &[
+    ("R0101", "use a wider type, leave such rows out with `filter`"),
+    ("R0102", "say what the result is then, as in `a / nullif(b, 0)`, leave such rows out with `filter`"),
+    ("R0103", "write `as?` for null where a cast fails"),
+    ("R0104", "put a value in its place with `??`, leave such rows out with `filter(… is not null)`"),
+    ("R0105", "say with `if` what such rows give, leave them out with `filter`"),
+    ("R0106", "correct the row or the rule"),
+    ("R0107", "complete the table, write `missing: keep` or `missing: drop`"),
+    ("R0108", "make the key unique in the table, write `match: first` or `match: all`"),
+    ("R0199", "report this mistake in dfc"),
+    ("R0310", "write the file in UTF-8 and with quotes, change the text with `replace`"),
+];
+
+fn cure(code: &str) -> &'static str {
+    CURES.iter().find(|(known, _)| *known == code).map_or("correct the row", |(_, cure)| cure)
+}
+
+/// A row error in a sentence: `` `users.csv` line 3 (byte 120): field `age`: `abc` is not … ``.
 pub(crate) fn describe(error: &RowError) -> String {
     let mut text = String::new();
     if let Some(place) = &error.place {
@@ -124,7 +142,7 @@ pub(crate) fn describe(error: &RowError) -> String {
     // Many rules begin with the value: it is shown once.
     let value = error.value.as_ref().filter(|value| !begins_with_value(&error.rule, value));
     match (&error.field, value) {
-        (Some(field), Some(value)) => text.push_str(&format!("field `{field}` is `{value}`: ")),
+        (Some(field), Some(value)) => text.push_str(&format!("field `{field}`, value `{value}`: ")),
         (Some(field), None) => text.push_str(&format!("field `{field}`: ")),
         (None, Some(value)) => text.push_str(&format!("value `{value}`: ")),
         (None, None) => {}

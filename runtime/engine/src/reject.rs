@@ -146,7 +146,10 @@ impl Kept {
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
         if self.file.is_none() {
             if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).map_err(failed)?;
+                fs::create_dir_all(folder).map_err(|e| match folder.is_file() {
+                    true => RunError::Rejects { path: path.clone(), message: format!("`{}` is a file", folder.display()) },
+                    false => failed(e),
+                })?;
             }
             self.file = Some(BufWriter::new(File::create(unfinished(&path)).map_err(failed)?));
         }

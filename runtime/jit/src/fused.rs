@@ -27,7 +27,8 @@ pub(crate) struct Fused {
 /// A program that hands its input on.
 pub(crate) fn identity(spec: &AggregateSpec) -> Program {
     let outputs: Vec<Expr> = spec.inputs.iter().enumerate().map(|(k, ty)| Expr::column(k, ty.clone())).collect();
-    let fields = spec.inputs.iter().enumerate().map(|(k, ty)| dfc_ir::Field::new(format!("column {}", k + 1), ty.clone()));
+    let fields =
+        spec.inputs.iter().enumerate().map(|(k, ty)| dfc_ir::Field::new(format!("column {}", k + 1), ty.clone()));
     Program {
         name: spec.node.clone(),
         inputs: spec.inputs.clone(),
@@ -65,7 +66,7 @@ impl Fused {
         let error = error.unwrap_or_else(|| match overflow {
             Some((_, number)) => {
                 let aggregate = &self.spec.aggregates[*number];
-                let message = format!("`{}` passes 128 bits", aggregate.function.name());
+                let message = format!("the `{}` has more than 38 digits", aggregate.function.name());
                 EvalError::new(dfc_eval::OVERFLOW, message).at(aggregate.site)
             }
             None => disagreement(),

@@ -118,7 +118,7 @@ fn pass(
 pub(crate) fn row_error(program: &Program, batch: &Batch, row: usize, failure: Failure) -> RowError {
     let Failure { error, output } = failure;
     let mut made = eval_error(&program.name, batch, row, error);
-    made.field = output.map(|index| program.schema.fields[index].name.clone());
+    made.field = output.map(|index| program.schema.fields[index].name.clone()).filter(|name| !name.is_empty());
     made
 }
 

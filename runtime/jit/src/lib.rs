@@ -109,7 +109,8 @@ pub fn prepare_exprs(
     tier: Tier,
     env: Env,
 ) -> (Arc<dyn PreparedProgram>, CompileReport) {
-    let fields = exprs.iter().enumerate().map(|(k, expr)| dfc_ir::Field::new(format!("key {}", k + 1), expr.ty.clone()));
+    // Keys are no fields that a user knows: without a name an error says only where the expression stands.
+    let fields = exprs.iter().map(|expr| dfc_ir::Field::new(String::new(), expr.ty.clone()));
     let program = Program {
         name: name.to_string(),
         inputs: inputs.to_vec(),

@@ -44,7 +44,7 @@ fn keep(function: AggFunction) -> Ordering {
 }
 
 fn sum_overflow(info: &AggregateInfo) -> EvalError {
-    EvalError::new(OVERFLOW, format!("`{}` passes 128 bits", info.function.name())).at(info.site)
+    EvalError::new(OVERFLOW, format!("the `{}` has more than 38 digits", info.function.name())).at(info.site)
 }
 
 impl GroupTable {

@@ -21,7 +21,9 @@ pub(super) const TABLE: &[Native] = &[
     }),
     Native::strict("base64_decode", |args, _| {
         let s = text(args, 0)?;
-        let decoded = BASE64.decode(s).map_err(|error| refuse(format!("`{}` is no base64: {error}", shown(s))))?;
+        let decoded = BASE64.decode(s).map_err(|_| {
+            refuse(format!("`{}` is no base64: letters, digits, `+` and `/` are expected, in groups of four", shown(s)))
+        })?;
         Ok(Value::Bytes(decoded.into()))
     }),
     Native::strict("hex", |args, _| match value(args, 0)? {

@@ -49,12 +49,13 @@ pub(crate) fn by_name(
         }
     }
     if !missing.is_empty() {
-        return Err(missing_columns(&missing, header, file));
+        return Err(missing_columns(&missing, missing.len() < schema.len(), header, file));
     }
     Ok(Layout { width: header.len(), columns: projection.iter().filter_map(|&i| columns[i]).collect() })
 }
 
-fn missing_columns(missing: &[&str], header: &[String], file: &str) -> ConnectError {
+/// `some`: other declared fields are there, so the first line is a header.
+fn missing_columns(missing: &[&str], some: bool, header: &[String], file: &str) -> ConnectError {
     let list = |names: &mut dyn Iterator<Item = &str>| names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     let what = if missing.len() == 1 { "column" } else { "columns" };
     let mut message = format!("`{file}` has no {what} {}", list(&mut missing.iter().copied()));
@@ -68,6 +69,7 @@ fn missing_columns(missing: &[&str], header: &[String], file: &str) -> ConnectEr
         .filter(|(d, _)| *d <= 1.max(missing[0].chars().count() / 3));
     match near {
         Some((_, name)) => error.help(format!("is it `{name}`? write `{}: … = \"{name}\"` in the record", missing[0])),
+        None if some => error.help("give the column's name in the file, `name: … = \"its name\"`, or leave the field out of the record"),
         None if header.len() == 1 => error.help("is `delimiter` the right one? The header has only one column"),
         None => error.help("if the first line isn't a header, write `header: false`"),
     }

@@ -97,11 +97,11 @@ impl CsvStyle {
                 line.extend_from_slice(&self.dialect.delimiter);
             }
             self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
-                ConnectError::new(UNWRITABLE, format!("the column name `{}` {why}", field.external_name()))
+                unwritable(format!("the column name `{}` {why}", field.external_name()))
             })?;
         }
         line.extend_from_slice(self.line_end);
-        self.encoded(line).map_err(|why| ConnectError::new(UNWRITABLE, format!("the header {why}")))
+        self.encoded(line).map_err(|why| unwritable(format!("the header {why}")))
     }
 
     /// Appends a text, quoted where it must be.
@@ -150,6 +150,12 @@ impl CsvStyle {
         encode(&String::from_utf8_lossy(&utf8), self.encoding)
             .map_err(|c| format!("has the character `{c}`, which the file's encoding doesn't have"))
     }
+}
+
+/// The error of a header that can't be written.
+fn unwritable(message: String) -> ConnectError {
+    ConnectError::new(UNWRITABLE, message)
+        .help("write the file in UTF-8 and with quotes, give the field another name with `rename`, or write `header: false`")
 }
 
 /// Turns batches into lines.

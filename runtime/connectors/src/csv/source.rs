@@ -82,7 +82,8 @@ impl Format for Csv {
                     return Err(ConnectError::new(
                         "R0210",
                         format!("`{file}` has only {skipped} lines: `skip` leaves no header"),
-                    ));
+                    )
+                    .help("give a smaller `skip`, or `header: false` if there is no header"));
                 }
                 None => {
                     at = data.len();
@@ -133,6 +134,10 @@ impl Csv {
         exact::walk(line, &self.dialect, &mut fields);
         let mut index = Index::default();
         index.build(line, &self.dialect, fields.count, Ragged::Error);
+        if index.misfits.iter().any(|misfit| misfit.unclosed) {
+            return Err(ConnectError::new("R0210", format!("`{file}`: a quote is opened in the header and never closed"))
+                .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
+        }
         (0..fields.count)
             .map(|column| {
                 let text = match Cells::new(line, &index, column, &self.dialect, true).cell_of_first_row() {

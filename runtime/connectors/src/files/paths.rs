@@ -30,7 +30,8 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
         return Ok(vec![input_file(Path::new(path))?]);
     }
     let matches = glob::glob(path).map_err(|e| {
-        ConnectError::new("R0203", format!("`{path}` is no pattern for files: {}", e.msg))
+        let why = if e.msg.contains("range") { "a `[` has no `]`, or nothing stands between them" } else { e.msg };
+        ConnectError::new("R0203", format!("`{path}` is no pattern for files: {why}"))
             .help("`*` stands for any text, `**` for any folders, `?` for one character, `[ab]` for one of some")
     })?;
     let mut found: Vec<PathBuf> = Vec::new();
@@ -69,6 +70,10 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
         io::ErrorKind::NotFound => ("R0203", "there is no such file".to_string()),
         io::ErrorKind::PermissionDenied => ("R0204", "permission denied".to_string()),
         io::ErrorKind::IsADirectory => ("R0204", "it is a folder".to_string()),
+        io::ErrorKind::NotADirectory => ("R0204", match Path::new(name).ancestors().skip(1).find(|p| p.is_file()) {
+            Some(file) => format!("`{}` is a file, not a folder", file.display()),
+            None => "one of its folders is a file".to_string(),
+        }),
         io::ErrorKind::StorageFull => ("R0206", "no space is left on the disk".to_string()),
         _ => ("R0205", error.to_string()),
     };
@@ -81,6 +86,7 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
         io::ErrorKind::InvalidData if verb == "read" => {
             result.help("fetch the file again if it is damaged; `compression: none` reads it as it is")
         }
+        io::ErrorKind::StorageFull => result.help("make room, or write to another disk"),
         io::ErrorKind::PermissionDenied => result.help("give this user the right to it, or name another file"),
         _ => result,
     }

@@ -248,7 +248,8 @@ fn value<'a>(json: &'a str, ty: &Type) -> Result<Value<'a>, Fault> {
         // A number or a word: only numbers, bools and texts can be made of it.
         _ if ty.is_numeric() || matches!(ty, Type::String) => Cow::Borrowed(json),
         _ => {
-            let rule = format!("`{json}` is no {ty}: a string is expected");
+            let wanted = if matches!(ty, Type::Bool) { "`true` or `false`" } else { "a string" };
+            let rule = format!("`{json}` is no {ty}: {wanted} is expected");
             return Err(Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) });
         }
     };

@@ -163,7 +163,8 @@ fn moment_fits(micros: i64) -> bool {
 /// A value of a file's type as one of the declared type.
 fn coerce<'a>(value: Value<'a>, from: &Type, to: &DataType) -> Result<Value<'a>, Fault> {
     let fault = |rule: String, value: &Value| {
-        Err(Fault { code: MISFIT, rule, value: Some(dfc_eval::format_value(value, from)) })
+        let value = (!value.is_null()).then(|| dfc_eval::format_value(value, from));
+        Err(Fault { code: MISFIT, rule, value })
     };
     match (value, from, &to.ty) {
         (Value::Null, ..) if to.nullable => Ok(Value::Null),

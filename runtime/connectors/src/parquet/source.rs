@@ -84,8 +84,12 @@ struct Unit {
 
 impl OpenedFile {
     fn open(file: InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
-        let broken =
-            |why: String| ConnectError::new("R0212", format!("`{}` is no readable Parquet file: {why}", file.name));
+        let broken = |why: String| {
+            let why = why.trim_start_matches("Parquet error: ").trim_start_matches("EOF: ");
+            ConnectError::new("R0212", format!("`{}` is no readable Parquet file ({why})", file.name)).help(
+                "such a file begins and ends with `PAR1`; without its end, the list of its columns, nothing can be read",
+            )
+        };
         let handle = open(&file)?;
         let metadata =
             ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()).map_err(|e| broken(e.to_string()))?;
