@@ -77,8 +77,11 @@ pub(crate) fn parse_text(text: &str, ty: &Type) -> Result<Value<'static>, EvalEr
     reader.blanks();
     if skipped.is_err() || reader.at != text.len() {
         let why = skipped.err().unwrap_or("something follows the value");
-        return Err(EvalError::new(CAST_FAILED, format!("`{}` is not JSON: byte {}: {why}", shorten(text), reader.at + 1))
-            .with_value(text));
+        return Err(EvalError::new(
+            CAST_FAILED,
+            format!("`{}` is not JSON: byte {}: {why}", shorten(text), reader.at + 1),
+        )
+        .with_value(text));
     }
     read(&text[start..end], ty)
 }

@@ -147,7 +147,9 @@ impl Kept {
         if self.file.is_none() {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).map_err(|e| match folder.is_file() {
-                    true => RunError::Rejects { path: path.clone(), message: format!("`{}` is a file", folder.display()) },
+                    true => {
+                        RunError::Rejects { path: path.clone(), message: format!("`{}` is a file", folder.display()) }
+                    }
                     false => failed(e),
                 })?;
             }

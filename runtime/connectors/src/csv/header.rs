@@ -69,7 +69,8 @@ fn missing_columns(missing: &[&str], some: bool, header: &[String], file: &str) 
         .filter(|(d, _)| *d <= 1.max(missing[0].chars().count() / 3));
     match near {
         Some((_, name)) => error.help(format!("is it `{name}`? write `{}: … = \"{name}\"` in the record", missing[0])),
-        None if some => error.help("give the column's name in the file, `name: … = \"its name\"`, or leave the field out of the record"),
+        None if some => error
+            .help("give the column's name in the file, `name: … = \"its name\"`, or leave the field out of the record"),
         None if header.len() == 1 => error.help("is `delimiter` the right one? The header has only one column"),
         None => error.help("if the first line isn't a header, write `header: false`"),
     }

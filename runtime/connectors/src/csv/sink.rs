@@ -96,9 +96,8 @@ impl CsvStyle {
             if i > 0 {
                 line.extend_from_slice(&self.dialect.delimiter);
             }
-            self.push_text(&mut line, field.external_name().as_bytes()).map_err(|why| {
-                unwritable(format!("the column name `{}` {why}", field.external_name()))
-            })?;
+            self.push_text(&mut line, field.external_name().as_bytes())
+                .map_err(|why| unwritable(format!("the column name `{}` {why}", field.external_name())))?;
         }
         line.extend_from_slice(self.line_end);
         self.encoded(line).map_err(|why| unwritable(format!("the header {why}")))
@@ -154,8 +153,9 @@ impl CsvStyle {
 
 /// The error of a header that can't be written.
 fn unwritable(message: String) -> ConnectError {
-    ConnectError::new(UNWRITABLE, message)
-        .help("write the file in UTF-8 and with quotes, give the field another name with `rename`, or write `header: false`")
+    ConnectError::new(UNWRITABLE, message).help(
+        "write the file in UTF-8 and with quotes, give the field another name with `rename`, or write `header: false`",
+    )
 }
 
 /// Turns batches into lines.

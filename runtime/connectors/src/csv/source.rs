@@ -135,8 +135,11 @@ impl Csv {
         let mut index = Index::default();
         index.build(line, &self.dialect, fields.count, Ragged::Error);
         if index.misfits.iter().any(|misfit| misfit.unclosed) {
-            return Err(ConnectError::new("R0210", format!("`{file}`: a quote is opened in the header and never closed"))
-                .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
+            return Err(ConnectError::new(
+                "R0210",
+                format!("`{file}`: a quote is opened in the header and never closed"),
+            )
+            .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
         }
         (0..fields.count)
             .map(|column| {

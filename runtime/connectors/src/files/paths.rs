@@ -70,10 +70,13 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
         io::ErrorKind::NotFound => ("R0203", "there is no such file".to_string()),
         io::ErrorKind::PermissionDenied => ("R0204", "permission denied".to_string()),
         io::ErrorKind::IsADirectory => ("R0204", "it is a folder".to_string()),
-        io::ErrorKind::NotADirectory => ("R0204", match Path::new(name).ancestors().skip(1).find(|p| p.is_file()) {
-            Some(file) => format!("`{}` is a file, not a folder", file.display()),
-            None => "one of its folders is a file".to_string(),
-        }),
+        io::ErrorKind::NotADirectory => (
+            "R0204",
+            match Path::new(name).ancestors().skip(1).find(|p| p.is_file()) {
+                Some(file) => format!("`{}` is a file, not a folder", file.display()),
+                None => "one of its folders is a file".to_string(),
+            },
+        ),
         io::ErrorKind::StorageFull => ("R0206", "no space is left on the disk".to_string()),
         _ => ("R0205", error.to_string()),
     };
