@@ -1,8 +1,8 @@
 //! How a value of a declared type is held in registers and in memory. It may not know expressions.
 
 use cranelift_codegen::ir::{self, types};
-use dfc_ir::types::{IntType, SHORT_PRECISION};
 use dfc_ir::Type;
+use dfc_ir::types::{IntType, SHORT_PRECISION};
 
 /// The forms of a value in compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use cranelift_codegen::ir::{AbiParam, Function, types::I64};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module, ModuleResult, default_libcall_names};
+use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 
 use crate::context::Context;
 use crate::helpers;
@@ -75,21 +75,21 @@ pub(crate) fn empty_function(module: &JITModule) -> Function {
 
 /// Compiles a function that was built with [`empty_function`].
 pub(crate) fn compile(mut module: JITModule, function: Function) -> Result<Code, String> {
-    let finish = |module: &mut JITModule| -> ModuleResult<(Entry, usize)> {
+    let text = |error: ModuleError| format!("{error:?}");
+    let finish = |module: &mut JITModule| -> Result<(Entry, usize), String> {
         let mut context = module.make_context();
         context.func = function;
-        let id = module.declare_function("program", Linkage::Export, &context.func.signature)?;
-        module.define_function(id, &mut context)?;
+        let id = module.declare_function("program", Linkage::Export, &context.func.signature).map_err(text)?;
+        module.define_function(id, &mut context).map_err(text)?;
         let bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-        module.finalize_definitions()?;
+        module.finalize_definitions().map_err(text)?;
         let address = module.get_finalized_function(id);
         // SAFETY: the function was compiled with the signature of `Entry`.
         Ok((unsafe { std::mem::transmute::<*const u8, Entry>(address) }, bytes))
     };
     match finish(&mut module) {
         Ok((entry, bytes)) => Ok(Code { entry, bytes, module: Mutex::new(Some(module)) }),
-        Err(error) => {
-            let text = format!("{error:?}");
+        Err(text) => {
             // SAFETY: nothing of it was handed out.
             unsafe { module.free_memory() };
             Err(text)

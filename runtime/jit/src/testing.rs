@@ -82,12 +82,14 @@ pub fn value(random: &mut Random, ty: &DataType) -> Value<'static> {
         Type::Int(int) => {
             let int = *int;
             let any = int.min() + (random.wide().unsigned_abs() % (int.max() - int.min() + 1) as u128) as i128;
-            let edges = [int.min(), int.max(), int.min() + 1, small.max(int.min()), small.max(int.min()), any, any % 1000];
+            let edges =
+                [int.min(), int.max(), int.min() + 1, small.max(int.min()), small.max(int.min()), any, any % 1000];
             Value::Int(*random.pick(&edges))
         }
         Type::Float32 | Type::Float64 => {
             let any = f64::from_bits(random.word());
-            let edges = [0.0, -0.0, 0.5, -1.5, 2.5, small as f64, 1e-3, 123.456, 1e15, -1e19, f64::MIN_POSITIVE, f64::MAX, any];
+            let edges =
+                [0.0, -0.0, 0.5, -1.5, 2.5, small as f64, 1e-3, 123.456, 1e15, -1e19, f64::MIN_POSITIVE, f64::MAX, any];
             let number = *random.pick(&edges);
             let number = if ty.ty == Type::Float32 { f64::from(number as f32) } else { number };
             Value::Float(if number.is_finite() { number } else { 1.0 })
@@ -99,7 +101,9 @@ pub fn value(random: &mut Random, ty: &DataType) -> Value<'static> {
             Value::Decimal(*random.pick(&edges))
         }
         Type::String => Value::string(text(random)),
-        Type::Json => Value::string(*random.pick(&["null", "1", "-2.50", "\"text\"", "[1, 2]", "{\"a\": {\"b\": null}}", "true"])),
+        Type::Json => {
+            Value::string(*random.pick(&["null", "1", "-2.50", "\"text\"", "[1, 2]", "{\"a\": {\"b\": null}}", "true"]))
+        }
         Type::Bytes => Value::Bytes((0..random.below(20)).map(|_| random.word() as u8).collect::<Vec<u8>>().into()),
         Type::Date => {
             let any = FIRST_DAY + random.below((LAST_DAY - FIRST_DAY + 1) as usize) as i32;
@@ -128,9 +132,28 @@ fn moment(random: &mut Random) -> i64 {
 
 fn text(random: &mut Random) -> String {
     const TEXTS: &[&str] = &[
-        "", "a", "abc", "Ab", "1", "-42", "3.14", "9223372036854775808", "true", "2026-01-31", "10:00:00", "2026-01-31T10:00:00",
-        "exactly12byt", "thirteen byte", "a text that is longer than twelve bytes", "金额", "naïve café — Straße, ΑΒΓ, ß", "🙂🙂🙂🙂",
-        "  spaced  ", "1h30m", "1e3", "abcabc",
+        "",
+        "a",
+        "abc",
+        "Ab",
+        "1",
+        "-42",
+        "3.14",
+        "9223372036854775808",
+        "true",
+        "2026-01-31",
+        "10:00:00",
+        "2026-01-31T10:00:00",
+        "exactly12byt",
+        "thirteen byte",
+        "a text that is longer than twelve bytes",
+        "金额",
+        "naïve café — Straße, ΑΒΓ, ß",
+        "🙂🙂🙂🙂",
+        "  spaced  ",
+        "1h30m",
+        "1e3",
+        "abcabc",
     ];
     let mut text = String::from(*random.pick(TEXTS));
     if random.one_in(8) {
@@ -357,7 +380,8 @@ impl Grower<'_> {
             4 => {
                 let operand = Box::new(self.expr(&of, nullable, depth));
                 let count = *self.random.pick(&[1, 3, 12]);
-                let mut values: Vec<Value<'static>> = (0..count).map(|_| value(self.random, &DataType::of(of.clone()))).collect();
+                let mut values: Vec<Value<'static>> =
+                    (0..count).map(|_| value(self.random, &DataType::of(of.clone()))).collect();
                 if of.is_ordered() {
                     values.sort_by(|a, b| dfc_eval::compare(a, b).unwrap_or(std::cmp::Ordering::Equal));
                     values.dedup();
@@ -392,9 +416,8 @@ pub fn program(random: &mut Random) -> Program {
     let all = scalar_types();
     // Few types, so that columns and operators meet.
     let types: Vec<Type> = (0..4).map(|_| random.pick(&all).clone()).collect();
-    let mut inputs: Vec<DataType> = (0..5)
-        .map(|_| DataType { ty: random.pick(&types).clone(), nullable: random.one_in(2) })
-        .collect();
+    let mut inputs: Vec<DataType> =
+        (0..5).map(|_| DataType { ty: random.pick(&types).clone(), nullable: random.one_in(2) }).collect();
     if random.one_in(4) {
         let item = DataType { ty: random.pick(&types).clone(), nullable: random.one_in(2) };
         inputs.push(DataType { ty: Type::List(Box::new(item)), nullable: random.one_in(2) });

@@ -81,7 +81,8 @@ fn compute(op: BinaryOp, (a, s1): (i128, u8), (b, s2): (i128, u8), (precision, s
             }
         }
     };
-    let value = if at > scale { round_div(value, pow10(at - scale)?)? } else { value.checked_mul(pow10(scale - at)?)? };
+    let value =
+        if at > scale { round_div(value, pow10(at - scale)?)? } else { value.checked_mul(pow10(scale - at)?)? };
     within(value, precision)
 }
 

@@ -145,7 +145,13 @@ pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRe
 ///
 /// # Safety
 /// See [`write`].
-pub(super) unsafe extern "C" fn decimal_text(context: *mut Context, out: *mut TextRef, low: u64, high: u64, scale: u64) {
+pub(super) unsafe extern "C" fn decimal_text(
+    context: *mut Context,
+    out: *mut TextRef,
+    low: u64,
+    high: u64,
+    scale: u64,
+) {
     let mantissa = (i128::from(high) << 64) | i128::from(low);
     let ty = Type::Decimal(dfc_ir::types::MAX_PRECISION, scale as u8);
     // SAFETY: promised by the caller.

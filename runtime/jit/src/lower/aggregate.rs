@@ -49,7 +49,8 @@ impl<'s> UpdateStates<'s> {
     /// Errors: an aggregate whose state is not in the row, or a key that has no registers.
     pub(crate) fn new(spec: &'s AggregateSpec) -> Result<Self, Unsupported> {
         let slots = StateLayout::new(&spec.aggregates).slots;
-        if let Some((aggregate, _)) = spec.aggregates.iter().zip(&slots).find(|(_, slot)| slot.kind == StateKind::Side) {
+        if let Some((aggregate, _)) = spec.aggregates.iter().zip(&slots).find(|(_, slot)| slot.kind == StateKind::Side)
+        {
             return Err(Unsupported(format!("the state of `{}`", aggregate.function.name())));
         }
         if let Some(key) = spec.keys.iter().find(|key| Kind::of(&key.ty.ty).is_none()) {

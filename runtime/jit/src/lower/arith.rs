@@ -175,7 +175,7 @@ impl Lowerer<'_> {
             _ => self.b.ins().fdiv(l, r),
         };
         if single {
-            value = self.to_single(value);
+            value = self.rounded_single(value);
         }
         // Also a division by zero, which gives an infinity or no number.
         let bad = self.not_finite(value);
@@ -184,7 +184,7 @@ impl Lowerer<'_> {
     }
 
     /// Rounds a float64 to a float32's value. (For the basic operations this is what computing in float32 gives.)
-    pub(crate) fn to_single(&mut self, value: ir::Value) -> ir::Value {
+    pub(crate) fn rounded_single(&mut self, value: ir::Value) -> ir::Value {
         let narrow = self.b.ins().fdemote(types::F32, value);
         self.b.ins().fpromote(types::F64, narrow)
     }

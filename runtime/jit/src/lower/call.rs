@@ -52,9 +52,10 @@ impl Lowerer<'_> {
                 let (left_len, right_len) = (self.len(*left), self.len(*right));
                 Val::plain(self.call_flag(helper, &[left.value, left_len, right.value, right_len]))
             }
-            [date] if args[0].ty.ty == Type::Date
-                && expr.ty.ty == Type::INT64
-                && let Some((_, part)) = DATE_PARTS.iter().find(|(known, _)| *known == name) =>
+            [date]
+                if args[0].ty.ty == Type::Date
+                    && expr.ty.ty == Type::INT64
+                    && let Some((_, part)) = DATE_PARTS.iter().find(|(known, _)| *known == name) =>
             {
                 let part = self.int(*part);
                 Val::plain(self.call(&helpers::DATE_PART, &[date.value, part])?)
@@ -148,14 +149,7 @@ impl Lowerer<'_> {
         Ok(self.arrive(&meeting))
     }
 
-    fn run_island(
-        &mut self,
-        index: ir::Value,
-        kind: Kind,
-        nullable: bool,
-        vals: &[Val],
-        types: &[&DataType],
-    ) -> Val {
+    fn run_island(&mut self, index: ir::Value, kind: Kind, nullable: bool, vals: &[Val], types: &[&DataType]) -> Val {
         let slots = self.slots(vals, types);
         let ok = self.call_flag(&helpers::ISLAND, &[self.context, index, slots, self.row]);
         let bad = self.not(ok);

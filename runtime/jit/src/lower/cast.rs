@@ -88,7 +88,7 @@ impl Lowerer<'_> {
             (Type::Float32 | Type::Float64, Type::Int(to)) => Some(self.float_to_int(val.value, *to)),
             (Type::Float32, Type::Float64) => plain(val.value),
             (Type::Float64, Type::Float32) => {
-                let value = self.to_single(val.value);
+                let value = self.rounded_single(val.value);
                 let bad = self.not_finite(value);
                 Some((Val::plain(value), Some(bad)))
             }

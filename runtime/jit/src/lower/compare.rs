@@ -16,7 +16,9 @@ fn codes(op: BinaryOp) -> Option<(FloatCC, IntCC, IntCC)> {
         BinaryOp::Lt => (FloatCC::LessThan, IntCC::SignedLessThan, IntCC::UnsignedLessThan),
         BinaryOp::Le => (FloatCC::LessThanOrEqual, IntCC::SignedLessThanOrEqual, IntCC::UnsignedLessThanOrEqual),
         BinaryOp::Gt => (FloatCC::GreaterThan, IntCC::SignedGreaterThan, IntCC::UnsignedGreaterThan),
-        BinaryOp::Ge => (FloatCC::GreaterThanOrEqual, IntCC::SignedGreaterThanOrEqual, IntCC::UnsignedGreaterThanOrEqual),
+        BinaryOp::Ge => {
+            (FloatCC::GreaterThanOrEqual, IntCC::SignedGreaterThanOrEqual, IntCC::UnsignedGreaterThanOrEqual)
+        }
         _ => return None,
     })
 }

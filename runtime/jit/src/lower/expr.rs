@@ -43,7 +43,9 @@ impl Lowerer<'_> {
             ExprKind::Cast(operand, mode) => self.cast(expr, operand, *mode),
             ExprKind::Call(name, args) => self.native(name, expr, args),
             ExprKind::Now | ExprKind::Today => self.clock(expr),
-            ExprKind::IsNull(_) | ExprKind::Field(..) | ExprKind::Record(_) | ExprKind::List(_) => self.row_island(expr),
+            ExprKind::IsNull(_) | ExprKind::Field(..) | ExprKind::Record(_) | ExprKind::List(_) => {
+                self.row_island(expr)
+            }
         }
     }
 
@@ -64,8 +66,12 @@ impl Lowerer<'_> {
     /// A text constant.
     pub(crate) fn text_constant(&mut self, bytes: &[u8]) -> Val {
         let index = self.pool.text(bytes);
-        let table =
-            self.b.ins().load(types::I64, constant_memory(), self.context, std::mem::offset_of!(Context, constants) as i32);
+        let table = self.b.ins().load(
+            types::I64,
+            constant_memory(),
+            self.context,
+            std::mem::offset_of!(Context, constants) as i32,
+        );
         let at = index * size_of::<TextRef>() + std::mem::offset_of!(TextRef, ptr);
         let value = self.b.ins().load(types::I64, constant_memory(), table, at as i32);
         let len = Some(self.int(bytes.len() as i64));
@@ -219,7 +225,9 @@ impl Lowerer<'_> {
                 .filter_map(|value| match value {
                     Value::Int(v) | Value::Decimal(v) => Some(*v),
                     Value::Date(v) => Some(i128::from(*v)),
-                    Value::Time(v) | Value::DateTime(v) | Value::Timestamp(v) | Value::Duration(v) => Some(i128::from(*v)),
+                    Value::Time(v) | Value::DateTime(v) | Value::Timestamp(v) | Value::Duration(v) => {
+                        Some(i128::from(*v))
+                    }
                     _ => None,
                 })
                 .collect();

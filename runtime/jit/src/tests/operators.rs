@@ -43,8 +43,64 @@ fn a_bool_made_from_a_null_leaves_its_neighbours_alone() {
     let inputs = [DataType::optional(int.clone()), DataType::of(int.clone())];
     let [maybe, number] = [0, 1].map(|k| Expr::column(k, inputs[k].clone()));
     // Where the first is null, the sum's register holds the second.
-    let rows: Vec<Vec<Value<'static>>> =
-        (0..20).map(|k| vec![if k % 3 == 0 { Value::Null } else { Value::Int(-1) }, Value::Int(if k % 3 == 0 { 254 } else { 1 })]).collect();
+    let rows: Vec<Vec<Value<'static>>> = (0..20)
+        .map(|k| {
+            vec![if k % 3 == 0 { Value::Null } else { Value::Int(-1) }, Value::Int(if k % 3 == 0 { 254 } else { 1 })]
+        })
+        .collect();
     let sum = binary(BinaryOp::Add, &maybe, &number, &int);
     assert!(check(&program(&inputs, cast(&sum, &Type::Bool)), &batch(&inputs, &rows), "bool"));
+}
+
+/// Every operator over columns of each type it takes, without and with nulls, at the edges of the type.
+#[test]
+fn every_operator_of_every_type() {
+    use BinaryOp::*;
+    let random = &mut crate::testing::Random::new(7);
+    let arithmetic: &[BinaryOp] = &[Add, Sub, Mul, IntDiv, Mod];
+    let floats: &[BinaryOp] = &[Add, Sub, Mul, Div, Mod];
+    for ty in crate::testing::scalar_types() {
+        for nullable in [false, true] {
+            let inputs = [DataType { ty: ty.clone(), nullable }, DataType { ty: ty.clone(), nullable }];
+            let [left, right] = [0, 1].map(|k| Expr::column(k, inputs[k].clone()));
+            let rows = crate::testing::batch(random, &inputs, 200);
+            let mut exprs: Vec<Expr> = [Eq, Ne].map(|op| binary(op, &left, &right, &Type::Bool)).into();
+            if ty.is_ordered() {
+                exprs.extend([Lt, Le, Gt, Ge].map(|op| binary(op, &left, &right, &Type::Bool)));
+            }
+            let ops = match ty {
+                Type::Int(_) => arithmetic,
+                Type::Float32 | Type::Float64 | Type::Decimal(..) => floats,
+                Type::Duration => &[Add, Sub],
+                _ => &[],
+            };
+            exprs.extend(ops.iter().map(|op| binary(*op, &left, &right, &ty)));
+            if ty.is_numeric() || ty == Type::Duration {
+                exprs.push(make(ExprKind::Unary(dfc_ir::UnaryOp::Neg, Box::new(left.clone())), ty.clone(), nullable));
+            }
+            exprs.push(make(ExprKind::IsNull(Box::new(left.clone())), Type::Bool, false));
+            for expr in exprs {
+                let what = format!("{:?} over {ty}", expr.kind);
+                assert!(check(&program(&inputs, expr), &rows, &what), "{what}");
+            }
+        }
+    }
+}
+
+/// Every cast there is between scalar types, strict and trying.
+#[test]
+fn every_cast() {
+    let random = &mut crate::testing::Random::new(11);
+    for from in crate::testing::scalar_types() {
+        let inputs = [DataType::optional(from.clone())];
+        let rows = crate::testing::batch(random, &inputs, 120);
+        for to in crate::testing::scalar_types().into_iter().filter(|to| dfc_eval::can_cast(&from, to)) {
+            for (mode, nullable) in [(CastMode::Strict, true), (CastMode::Strict, false), (CastMode::Try, true)] {
+                let column = Box::new(Expr::column(0, inputs[0].clone()));
+                let expr = make(ExprKind::Cast(column, mode), to.clone(), nullable);
+                let what = format!("{from} to {to}, {mode:?}");
+                assert!(check(&program(&inputs, expr), &rows, &what), "{what}");
+            }
+        }
+    }
 }
