@@ -1,6 +1,7 @@
 //! `runs/NAME/`: a pipeline with its data, run in a copy of the folder. `expected/` holds `code`, `stdout`, `stderr` (times
 //! and rates taken out) and every file that the run made. `args`, if there, holds further arguments, `stdin` what is fed in.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -11,7 +12,8 @@ use crate::support::{binary, copy_folder, files_below, read, root, run};
 fn runs() {
     let mut golden = Golden::default();
     let folder = root().join("tests/golden/runs");
-    let mut cases: Vec<_> = std::fs::read_dir(&folder).expect("golden/runs").map(|e| e.expect("an entry").path()).collect();
+    let mut cases: Vec<_> =
+        std::fs::read_dir(&folder).expect("golden/runs").map(|e| e.expect("an entry").path()).collect();
     cases.sort();
     for case in cases {
         for tier in ["jit", "interpreter"] {
@@ -44,6 +46,25 @@ fn one(case: &Path, tier: &str, golden: &mut Golden) {
     for file in made.iter().filter(|file| file.extension().is_some_and(|e| e == "csv" || e == "jsonl")) {
         golden.check(&expected.join(file), &read(&copy.path().join(file)));
     }
+}
+
+/// Every code that the sources can give at run time has a page, and every page of such a code belongs to one that they give.
+#[test]
+fn codes_at_run_time_have_pages() {
+    let mut given = BTreeSet::new();
+    for folder in ["compiler/eval/src", "runtime", "stdlib/src"] {
+        for file in files_below(&root().join(folder)) {
+            let is_test = file.iter().any(|part| part == "tests");
+            if file.extension().is_some_and(|e| e == "rs") && !is_test {
+                let text = read(&root().join(folder).join(&file));
+                let codes = text.split("\"R0").skip(1).filter_map(|rest| rest.split_once('"'));
+                given.extend(codes.filter(|(digits, _)| digits.len() == 3).map(|(digits, _)| format!("R0{digits}")));
+            }
+        }
+    }
+    let pages: BTreeSet<String> =
+        dfc_diagnostics::codes::CODES.iter().map(|c| c.code.to_owned()).filter(|c| c.starts_with('R')).collect();
+    assert_eq!(given, pages);
 }
 
 /// Takes out what differs from run to run: `done in 3 ms` and `(1.2 MB/s)`.
