@@ -206,8 +206,10 @@ impl<'s, 'a> Place<'s, 'a> {
     /// The mistake in words, `None` where it needs none, and how to go on.
     pub fn explain(&self) -> Answer<'a> {
         let special = [
+            Self::dashes,
             Self::line_above,
             Self::colon_or_equals,
+            Self::lambda,
             Self::arrow,
             Self::bare_link,
             Self::comparison,
@@ -268,6 +270,36 @@ impl<'s, 'a> Place<'s, 'a> {
             .help(format!("{why}: write `{meant}`"))
             .fix(here, meant);
         Some((Some(fault), self.replace(&[kind])))
+    }
+
+    /// `-- a comment of SQL` on a line of its own.
+    fn dashes(&self) -> Option<Answer<'a>> {
+        let (symbol, next) = (self.here()?, self.after()?);
+        if !symbol.first_on_line || !symbol.is(T::Minus) || !next.is(T::Minus) || symbol.span.end != next.span.start {
+            return None;
+        }
+        let marks = symbol.span.to(next.span);
+        let fault =
+            SyntaxError::new(error::COMMENT_FORM, marks, "comments do not start with `--`", "not a comment here")
+                .help("start every line of a comment with `//`")
+                .fix(marks, "//");
+        Some((Some(fault), Repair::Region))
+    }
+
+    /// `filter(o => o.id > 1)`
+    fn lambda(&self) -> Option<Answer<'a>> {
+        let (opener, name) = (self.opener()?, self.before(1)?);
+        if !self.is(T::FatArrow) || !opener.is(T::LParen) || !(name.is_name() || name.is(T::RParen)) {
+            return None;
+        }
+        let fault = self
+            .fault(
+                error::UNEXPECTED,
+                "there are no functions of rows: an operator takes the expression itself",
+                "not needed",
+            )
+            .help("leave out the name and `=>`, and write the fields by their bare names: `filter(id > 1)`");
+        Some((Some(fault), Repair::Region))
     }
 
     fn arrow(&self) -> Option<Answer<'a>> {
@@ -555,6 +587,17 @@ impl<'s, 'a> Place<'s, 'a> {
         let end = Span { start: last.span.end, end: last.span.end };
         let certain = self.after().is_some_and(|s| s.is(T::Colon)) || self.is(T::Else);
         let lower = self.source(symbol).to_lowercase();
+        if self.source(last).eq_ignore_ascii_case("case") {
+            let text = self.source(last);
+            let fault = SyntaxError::new(
+                error::IF_FORM,
+                last.span,
+                format!("there is no `{text}`"),
+                "not a word of the language",
+            )
+            .help("write `match { condition => value, else => value }`, or `if condition then value else value`");
+            return Some((Some(fault), Repair::Region));
+        }
         let fault = self.fault(
             error::MISSING_COMMA,
             format!("expected `,` or an operator between {} and {}", self.before_text(), self.here_text()),
@@ -562,8 +605,8 @@ impl<'s, 'a> Place<'s, 'a> {
         );
         let fault = match self.opener() {
             _ if certain => fault.help("write `,`").fix(end, ","),
-            _ if SQL_WORDS.contains(&lower.as_str()) || ["case", "when", "end"].contains(&lower.as_str()) => {
-                fault.help("clauses of SQL are operators of their own here: `|> filter(…) |> select(…)`; a `case` is a `match { … }`")
+            _ if SQL_WORDS.contains(&lower.as_str()) => {
+                fault.help("clauses of SQL are operators of their own here: `|> filter(…) |> select(…)`")
             }
             _ => fault.help("write `,` between two arguments; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`"),
         };
@@ -579,12 +622,19 @@ impl<'s, 'a> Place<'s, 'a> {
         if e.0.is_empty() || (e.has("|>") && self.opener().is_none()) {
             let item = item_name(self.word);
             let chain = matches!(self.word, Word::Source | Word::Stream | Word::Sink);
+            let statement = self.before(1).filter(|s| self.source(s).eq_ignore_ascii_case("select"));
+            if let (true, Some(word)) = (chain, statement) {
+                let text = self.source(word);
+                let message = format!("`{text}` begins a statement of SQL, not a chain");
+                return SyntaxError::new(error::SQL, word.span, message, "not a stream")
+                    .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
+            }
             let goes_on = if chain { "expected `|>` or the end of it" } else { "expected the end of it" };
             let fault = self.fault(error::UNEXPECTED, format!("the `{item}` is complete before {found}"), goes_on);
             return if chain { fault.help("the next operator of a chain stands after `|>`") } else { fault };
         }
         let sized = (1..4).any(|by| self.before(by).is_some_and(|symbol| symbol.sym == Sym::Word(Word::Decimal)));
-        if sized && !e.value() && !e.type_() {
+        if sized && (self.is(T::RParen) || !e.value()) && !e.type_() {
             return self
                 .fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
                 .help("write `decimal(15, 2)`: the digits in all, then those after the point");
@@ -600,7 +650,10 @@ impl<'s, 'a> Place<'s, 'a> {
             } else {
                 format!("expected a value{after}, found {found}")
             };
-            return self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
+            let fault = self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
+            let counts =
+                self.is(T::Star) && self.before(2).is_some_and(|s| self.source(s).eq_ignore_ascii_case("count"));
+            return if counts { fault.help("write `count()`: it counts rows") } else { fault };
         }
         if e.type_() {
             return self
@@ -617,6 +670,12 @@ impl<'s, 'a> Place<'s, 'a> {
             } else {
                 fault
             };
+        }
+        let field = self.word == Word::Record && e.has(":") && (self.is(T::Comma) || self.is(T::RBrace));
+        if field {
+            return self
+                .fault(error::EXPECTED_TYPE, format!("the field {before} has no type"), "expected `:` and a type")
+                .help("write `name: int64`");
         }
         self.fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
     }

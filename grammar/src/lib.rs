@@ -79,14 +79,13 @@ pub fn parse(text: &str) -> Parse {
     let mut errors = Vec::new();
     let cuts = items::cut(text, &tokens);
     let mut file = File { doc: file_doc(text, &tokens), items: Vec::with_capacity(cuts.len()) };
-    let before_first = cuts.first().map_or(tokens.len(), |cut| cut.tokens.start);
-    stray_comments(text, &tokens[..before_first], &mut errors);
+    let mut end = 0;
     for cut in &cuts {
+        stray_comments(text, &tokens[end..cut.tokens.start], &mut errors);
         file.items.extend(parse_item(text, &tokens, cut, &mut errors));
+        end = cut.tokens.end;
     }
-    if let Some(last) = cuts.last() {
-        stray_comments(text, &tokens[last.tokens.end..], &mut errors);
-    }
+    stray_comments(text, &tokens[end..], &mut errors);
     errors.sort_by_key(|error| (error.span.start, error.span.end));
     Parse { file, tokens, errors }
 }

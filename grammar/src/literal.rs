@@ -309,8 +309,9 @@ pub(crate) fn triple(text: &str, faults: &mut Vec<SyntaxError>) -> (String, bool
 pub(crate) fn unterminated(text: &str, what: &str, close: &str) -> SyntaxError {
     let shown = text.trim_end();
     let span = Span::new(0, shown.len());
-    SyntaxError::new(error::UNTERMINATED, span, format!("{what} has no closing `{close}`"), "starts here")
-        .help(format!("put `{close}` where it ends, on the same line"))
+    let mark = if close == "`" { "backtick".to_owned() } else { format!("`{close}`") };
+    SyntaxError::new(error::UNTERMINATED, span, format!("{what} has no closing {mark}"), "starts here")
+        .help(format!("put {} where it ends, on the same line", if close == "`" { "a backtick" } else { &mark }))
 }
 
 /// Resolves escapes; `base` is where the text stands in its literal.
@@ -351,6 +352,8 @@ pub(crate) fn unescape(text: &str, base: usize, faults: &mut Vec<SyntaxError>) -
                     ),
                 }
             }
+            // One text with several of them, such as a path, is one mistake.
+            _ if faults.iter().any(|fault| fault.code == error::BAD_ESCAPE.0) => {}
             other => {
                 let shown = other.map(String::from).unwrap_or_default();
                 let span = Span::new(here, here + used);

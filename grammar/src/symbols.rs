@@ -384,7 +384,10 @@ impl<'a> Builder<'a> {
                 format!("`{text}` is written `{here}`"),
                 format!("write `{here}`"),
             )
-            .help(format!("write `{here}`"))
+            .help(match text {
+                "||" => "write `or`; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`".to_owned(),
+                _ => format!("write `{here}`"),
+            })
             .fix(span, edit),
         );
         self.emit(Sym::Token(*kind), span, false);

@@ -11,7 +11,7 @@ pub mod zones;
 
 pub use date_format::{DateFormat, validate_format};
 pub use natives::{validate_regex, validate_unit};
-pub use zones::{Zone, validate_zone};
+pub use zones::{Zone, validate_zone, zone_names};
 
 /// Embeds declarations, named by their path below `stdlib/`.
 macro_rules! declarations {

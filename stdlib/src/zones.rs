@@ -12,6 +12,11 @@ pub fn validate_zone(name: &str) -> Result<(), String> {
     Zone::by_name(name).map(|_| ())
 }
 
+/// The IANA names of all zones.
+pub fn zone_names() -> impl Iterator<Item = &'static str> {
+    chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())
+}
+
 impl Zone {
     /// The zone of this IANA name (`Asia/Shanghai`, `UTC`), as it is spelt there.
     pub fn by_name(name: &str) -> Result<Zone, String> {

@@ -4,10 +4,10 @@
 
 use dfc_grammar::ast::{Arg, Call, Expr, ExprKind, Ident, Literal, Span};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{ItemKey, LocalDiagnostic, Loc};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
 use crate::names;
-use crate::operators::{Kind, Operator, Param, Role};
+use crate::operators::{Kind, Operator, Param};
 
 /// A call with its arguments in their parameters' places.
 #[derive(Debug)]
@@ -49,7 +49,13 @@ impl<'a> Bound<'a> {
 }
 
 /// The value of an enumeration.
-pub fn choice(param: &Param, values: &[String], arg: &Arg, item: &ItemKey, out: &mut Vec<LocalDiagnostic>) -> Option<String> {
+pub fn choice(
+    param: &Param,
+    values: &[String],
+    arg: &Arg,
+    item: &ItemKey,
+    out: &mut Vec<LocalDiagnostic>,
+) -> Option<String> {
     let written = match &arg.value.kind {
         ExprKind::Name(name) => name.as_str(),
         ExprKind::Literal(Literal::Null) => "null",
@@ -68,13 +74,23 @@ pub fn choice(param: &Param, values: &[String], arg: &Arg, item: &ItemKey, out: 
         _ if is_name => format!("`{written}` is not a value of `{}`", param.name),
         _ => format!("`{}` takes a bare name, not `{}`", param.name, shown(&arg.value)),
     };
-    let problem = LocalDiagnostic::error("E0605", at.clone(), message, "not one of its values")
-        .note(format!("`{}` is one of {}", param.name, listed(values)));
+    let problem = LocalDiagnostic::error("E0605", at.clone(), message, "not one of its values").note(format!(
+        "`{}` is one of {}",
+        param.name,
+        listed(values)
+    ));
     let lower = written.to_lowercase();
-    out.push(match values.iter().find(|v| **v == lower).map(String::as_str).or_else(|| nearest(written, values.iter().map(String::as_str))) {
-        Some(near) => problem.help(format!("write `{near}`")).fix(format!("write `{near}`"), at, near),
-        None => problem,
-    });
+    out.push(
+        match values
+            .iter()
+            .find(|v| **v == lower)
+            .map(String::as_str)
+            .or_else(|| nearest(written, values.iter().map(String::as_str)))
+        {
+            Some(near) => problem.help(format!("write `{near}`")).fix(format!("write `{near}`"), at, near),
+            None => problem,
+        },
+    );
     None
 }
 
@@ -87,8 +103,9 @@ fn shown(e: &Expr) -> String {
     }
 }
 
-fn listed(values: &[String]) -> String {
-    values.iter().map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ")
+/// Names for a message: "`a`, `b`".
+pub fn listed<S: AsRef<str>>(values: &[S]) -> String {
+    values.iter().map(|v| format!("`{}`", v.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 /// Binds the arguments of a call.
@@ -140,7 +157,9 @@ impl<'a> Binder<'a, '_> {
                             None => self.bound.args[position].push(arg),
                         },
                         (None, Some(position)) if self.names_one(&operator.params[position], label, arg) => {
-                            let first = self.bound.args[position].iter().find(|a| a.label.as_ref().is_some_and(|l| l.text == label.text));
+                            let first = self.bound.args[position]
+                                .iter()
+                                .find(|a| a.label.as_ref().is_some_and(|l| l.text == label.text));
                             match first {
                                 Some(first) => self.twice(arg, label, first.span),
                                 None => self.bound.args[position].push(arg),
@@ -183,9 +202,10 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn twice(&mut self, arg: &Arg, label: &Ident, first: Span) {
-        let problem = LocalDiagnostic::error("E0603", self.loc(arg.span), format!("`{}` is given twice", label.text), "again")
-            .related(self.loc(first), "first given here")
-            .help("take one of both out");
+        let problem =
+            LocalDiagnostic::error("E0603", self.loc(arg.span), format!("`{}` is given twice", label.text), "again")
+                .related(self.loc(first), "first given here")
+                .help("take one of both out");
         self.fail(problem);
     }
 
@@ -193,7 +213,7 @@ impl<'a> Binder<'a, '_> {
         let message = "an argument without a name can't follow one with a name";
         let problem = LocalDiagnostic::error("E0607", self.loc(arg.span), message, "which parameter is this?")
             .related(self.loc(label.span), "a named one stands here")
-            .help(format!("give it its name; `{}` has: {}", self.name(), self.params()));
+            .help(format!("give it its name; `{}` has {}", self.name(), self.params()));
         self.fail(problem);
     }
 
@@ -205,7 +225,8 @@ impl<'a> Binder<'a, '_> {
             n => format!("`{}` takes {n} arguments at most", self.name()),
         };
         let problem = LocalDiagnostic::error("E0609", self.loc(arg.span), message, "one too many");
-        let problem = if count > 0 { problem.note(format!("`{}` has: {}", self.name(), self.params())) } else { problem };
+        let problem =
+            if count > 0 { problem.note(format!("`{}` has {}", self.name(), self.params())) } else { problem };
         self.fail(problem);
     }
 
@@ -236,7 +257,7 @@ impl<'a> Binder<'a, '_> {
         let problem = match nearest(&label.text, known) {
             Some(near) => problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near),
             None if operator.params.is_empty() => problem.note(format!("`{}` takes no parameters", operator.name)),
-            None => problem.note(format!("`{}` has: {}", operator.name, self.params())),
+            None => problem.note(format!("`{}` has {}", operator.name, self.params())),
         };
         self.fail(problem);
     }
@@ -253,20 +274,24 @@ impl<'a> Binder<'a, '_> {
             if given || !(param.required() || empty) {
                 continue;
             }
-            if param.variadic && operator.params.iter().zip(&self.bound.args).any(|(p, args)| !p.variadic && !args.is_empty()) {
+            if param.variadic
+                && operator.params.iter().zip(&self.bound.args).any(|(p, args)| !p.variadic && !args.is_empty())
+            {
                 continue;
             }
             let message = match param.variadic {
                 true => format!("`{}` needs at least one argument", operator.name),
                 false => format!("`{}` needs `{}`", operator.name, param.name),
             };
-            let mut problem = LocalDiagnostic::error("E0602", self.loc(self.bound.call.name.span), message, "missing here");
+            let mut problem =
+                LocalDiagnostic::error("E0602", self.loc(self.bound.call.name.span), message, "missing here");
             if let Some(doc) = &param.doc {
                 problem = problem.note(format!("`{}`: {}", param.name, doc.lines().next().unwrap_or_default()));
             }
-            problem = problem.help(match operator.role {
-                Role::Shuffle => format!("it is declared as `{}`", operator.signature()),
-                _ => format!("add `{}: …`", param.name),
+            problem = problem.help(match (param.variadic, &param.kind) {
+                (true, _) => format!("it is declared as `{}`", operator.signature()),
+                (false, Kind::Pair) => "add `on: id == right.id`, with the names of both sides".into(),
+                (false, _) => format!("add `{}: …`", param.name),
             });
             self.fail(problem);
         }
@@ -276,7 +301,8 @@ impl<'a> Binder<'a, '_> {
     fn exclusive(&mut self) {
         let operator = self.bound.operator;
         for (_, words) in operator.clauses.iter().filter(|(name, _)| name == "excludes") {
-            let given: Vec<(&String, &Arg)> = words.iter().filter_map(|word| Some((word, self.bound.get(word)?))).collect();
+            let given: Vec<(&String, &Arg)> =
+                words.iter().filter_map(|word| Some((word, self.bound.get(word)?))).collect();
             if let [(first, first_arg), (second, second_arg), ..] = given.as_slice() {
                 let message = format!("`{first}` and `{second}` can't be given together");
                 let problem = LocalDiagnostic::error("E0608", self.loc(second_arg.span), message, "excludes the other")

@@ -18,7 +18,9 @@ use std::sync::Arc;
 use dfc_grammar::ast::{Call, Expr, ItemKind, Span};
 use dfc_ir::plan::{Op, SinkSpec, SourceSpec};
 use dfc_ir::{DataType, Field, Schema, Site, Type};
-use dfc_typeck::{Checker, Column, FunctionTable, Globals, ItemKey, LocalDiagnostic, Loc, Namespace, PathStep, Scope, SiteSink};
+use dfc_typeck::{
+    Checker, Column, FunctionTable, Globals, ItemKey, Loc, LocalDiagnostic, Namespace, PathStep, Scope, SiteSink,
+};
 
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
@@ -178,7 +180,9 @@ impl<'a> ItemContext<'a> {
     /// Adds a node. Without an operation (it was refused) the rows go on, but there is no plan.
     fn node(&mut self, call: &Call, op: Option<Op>, inputs: Vec<Option<Input>>, columns: Option<Vec<Column>>) -> Flow {
         let inputs: Option<Vec<Input>> = inputs.into_iter().collect();
-        let (Some(op), Some(inputs), Some(fields)) = (op, inputs, &columns) else { return Flow { columns, output: None } };
+        let (Some(op), Some(inputs), Some(fields)) = (op, inputs, &columns) else {
+            return Flow { columns, output: None };
+        };
         let name = match op {
             Op::Source(_) | Op::Sink(_) => call.name.text.clone(),
             _ => format!("{}.{}", self.prefix(), call.name.text),

@@ -121,7 +121,7 @@ impl Database {
             let text = read(self.system.as_ref(), file.path(self));
             if *file.text(self) != text {
                 // The old text comes back; nobody wants it.
-            let _ = file.set_text(self).to(text);
+                let _ = file.set_text(self).to(text);
             }
         }
     }

@@ -75,7 +75,9 @@ mod tests {
 
     #[test]
     fn dots_are_worked_out() {
-        for (given, wanted) in [("a/./b", "a/b"), ("a/../b", "b"), ("../a", "../a"), ("/../a", "/a"), ("a/b/../../../c", "../c")] {
+        for (given, wanted) in
+            [("a/./b", "a/b"), ("a/../b", "b"), ("../a", "../a"), ("/../a", "/a"), ("a/b/../../../c", "../c")]
+        {
             assert_eq!(normalise(Path::new(given)), PathBuf::from(wanted), "{given}");
         }
     }

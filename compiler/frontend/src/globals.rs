@@ -9,8 +9,8 @@ use dfc_grammar::ast::{self, Expr, ExprKind, FieldDecl, FormatPart, ItemKind, Re
 use dfc_ir::{Field, Type, Value};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{
-    Checker, FunctionTable, Global, GlobalKind, Globals, LocalDiagnostic, Loc, Namespace, NoSites, RecordType, Scope, Target,
-    UserFn,
+    Checker, FunctionTable, Global, GlobalKind, Globals, Loc, LocalDiagnostic, Namespace, NoSites, RecordType, Scope,
+    Target, UserFn,
 };
 
 use crate::db::{Db, Given, SourceFile};
@@ -19,8 +19,30 @@ use crate::places;
 
 /// Names of the built-in types: no record may be called so.
 const TYPE_NAMES: &[&str] = &[
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "decimal", "string",
-    "bytes", "date", "time", "datetime", "timestamp", "duration", "json", "list", "record", "secret", "any",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "decimal",
+    "string",
+    "bytes",
+    "date",
+    "time",
+    "datetime",
+    "timestamp",
+    "duration",
+    "json",
+    "list",
+    "record",
+    "secret",
+    "any",
 ];
 
 /// The declarations of a program, resolved, and what is wrong with them.
@@ -97,7 +119,9 @@ impl<'db> Resolver<'_, 'db> {
             .iter()
             .filter(|item| item.key(self.db).namespace == Namespace::Fn)
             .filter_map(|item| match item.kind(self.db).as_ref() {
-                ItemKind::Fn(decl) => Some((*item, Arc::new(UserFn { item: item.key(self.db).clone(), decl: decl.clone() }))),
+                ItemKind::Fn(decl) => {
+                    Some((*item, Arc::new(UserFn { item: item.key(self.db).clone(), decl: decl.clone() })))
+                }
                 _ => None,
             })
             .collect();
@@ -105,7 +129,11 @@ impl<'db> Resolver<'_, 'db> {
             self.with_checker(item, |checker| checker.check_fn(&function));
         }
         for name in self.given.keys() {
-            if self.program.find(Namespace::Value, name).is_none_or(|item| !matches!(item.kind(self.db).as_ref(), ItemKind::Param(_))) {
+            if self
+                .program
+                .find(Namespace::Value, name)
+                .is_none_or(|item| !matches!(item.kind(self.db).as_ref(), ItemKind::Param(_)))
+            {
                 self.unknown_given(name);
             }
         }
@@ -128,11 +156,12 @@ impl<'db> Resolver<'_, 'db> {
             .collect();
         let Some(first) = self.program.items.first() else { return };
         let at = Loc { item: first.key(self.db).clone(), span: ast::Span::new(0, 0) };
-        let problem = LocalDiagnostic::error("E0620", at, format!("a value was given for `{name}`, which is no parameter"), "");
+        let problem =
+            LocalDiagnostic::error("E0620", at, format!("a value was given for `{name}`, which is no parameter"), "");
         self.problems.push(match nearest(name, params.iter().copied()) {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
             None if params.is_empty() => problem.note("this pipeline declares no parameters"),
-            None => problem.note(format!("there are: {}", params.join(", "))),
+            None => problem.note(format!("there are {}", crate::bind::listed(&params))),
         });
     }
 
@@ -201,7 +230,9 @@ impl<'db> Resolver<'_, 'db> {
             Namespace::Record => format!("a record can't contain itself: {}", names.join(" → ")),
             _ => format!("these values depend on each other in a circle: {}", names.join(" → ")),
         };
-        self.problems.push(LocalDiagnostic::error("E0204", at, message, "the circle closes here").help("take one of these steps out"));
+        self.problems.push(
+            LocalDiagnostic::error("E0204", at, message, "the circle closes here").help("take one of these steps out"),
+        );
     }
 
     fn with_checker<T>(&mut self, item: ItemNode<'db>, work: impl FnOnce(&mut Checker<'_>) -> T) -> T {

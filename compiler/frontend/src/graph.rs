@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use dfc_grammar::ast::ItemKind;
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{ItemKey, LocalDiagnostic, Loc, Namespace};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
+use crate::bind::listed;
 use crate::db::{Db, SourceFile};
 use crate::items::{ItemNode, Program, program};
 use crate::names;
@@ -28,7 +29,7 @@ pub struct Graph {
 
 /// The graph of a program.
 #[salsa::tracked]
-pub fn graph<'db>(db: &'db dyn Db, root: SourceFile) -> Arc<Graph> {
+pub fn graph(db: &dyn Db, root: SourceFile) -> Arc<Graph> {
     let program = program(db, root);
     let mut graph = Graph::default();
     let edges = edges(db, program, &mut graph);
@@ -87,7 +88,8 @@ fn edges<'db>(db: &'db dyn Db, program: &Program<'db>, graph: &mut Graph) -> Edg
 }
 
 fn unknown(program: &Program<'_>, name: &str, at: Loc, near: Option<&str>) -> LocalDiagnostic {
-    let problem = LocalDiagnostic::error("E0302", at.clone(), format!("there is no stream or source `{name}`"), "unknown stream");
+    let problem =
+        LocalDiagnostic::error("E0302", at.clone(), format!("there is no stream or source `{name}`"), "unknown stream");
     if let Some(near) = near {
         return problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near);
     }
@@ -100,7 +102,7 @@ fn unknown(program: &Program<'_>, name: &str, at: Loc, near: Option<&str>) -> Lo
     let known: Vec<&str> = program.names_of(Namespace::Stream).collect();
     match known.len() {
         0 => problem.help("declare one with `source name = csv(\"…\", schema: …)`"),
-        n if n <= 12 => problem.note(format!("there are: {}", known.join(", "))),
+        n if n <= 12 => problem.note(format!("there are {}", listed(&known))),
         _ => problem,
     }
 }
@@ -128,7 +130,9 @@ fn cycles(edges: &Edges, graph: &mut Graph) {
         for edge in &path[1..] {
             problem = problem.related(edge.at.clone(), reads(edge));
         }
-        graph.problems.push(problem.help("take one of these steps out: rows flow from the sources to the sink, never back"));
+        graph
+            .problems
+            .push(problem.help("take one of these steps out: rows flow from the sources to the sink, never back"));
     }
 }
 
@@ -243,8 +247,9 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
         if let ItemKind::Sink(sink) = first.kind(db).as_ref()
             && sink.chains.is_empty()
         {
-            let problem = LocalDiagnostic::error("E0311", places::name_of(first.key(db)), "this sink writes nothing", "empty")
-                .help("name a stream and where it goes: `sink { by_day |> csv(\"out.csv\") }`");
+            let problem =
+                LocalDiagnostic::error("E0311", places::name_of(first.key(db)), "this sink writes nothing", "empty")
+                    .help("name a stream and where it goes: `sink { by_day |> csv(\"out.csv\") }`");
             graph.problems.push(problem);
             return;
         }
@@ -257,8 +262,13 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
     }
     let mut sources = program.items.iter().filter(|item| matches!(item.kind(db).as_ref(), ItemKind::Source(_)));
     if sources.next().is_none() && edges.meant.is_empty() && graph.cyclic.is_empty() {
-        let problem = LocalDiagnostic::error("E0313", job, "this job has no source: there is nothing to read", "no source in this job")
-            .help("declare one: `source orders = csv(\"orders.csv\", schema: Order)`");
+        let problem = LocalDiagnostic::error(
+            "E0313",
+            job,
+            "this job has no source: there is nothing to read",
+            "no source in this job",
+        )
+        .help("declare one: `source orders = csv(\"orders.csv\", schema: Order)`");
         graph.problems.push(problem);
         return;
     }
@@ -268,12 +278,26 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
 /// Streams and sources that nothing reads. Those that a misspelt name may have meant are left out: one mistake, one message.
 fn unread<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: &mut Graph) {
     let read: BTreeSet<&ItemKey> = edges.list.iter().map(|e| &e.read).collect();
+    let mut unread = Vec::new();
     for item in program.in_root(db, Namespace::Stream) {
         let key = item.key(db);
         let meant = edges.meant.iter().flatten().any(|name| *name == key.name);
-        if read.contains(key) || meant || edges.misplaced.contains(key) || graph.cyclic.contains(key) || key.nth > 0 {
-            continue;
+        if !(read.contains(key) || meant || edges.misplaced.contains(key) || graph.cyclic.contains(key) || key.nth > 0)
+        {
+            unread.push(item);
         }
+    }
+    // One name without a stream and one stream without a reader belong together.
+    if let ([item], [None]) = (unread.as_slice(), edges.meant.as_slice())
+        && let Some(problem) = graph.problems.iter_mut().find(|problem| problem.code == "E0302")
+    {
+        let name = &item.key(db).name;
+        problem.notes.clear();
+        problem.help = Some(format!("did you mean `{name}`? nothing else reads it"));
+        return;
+    }
+    for item in unread {
+        let key = item.key(db);
         let at = places::name_of(key);
         let name = &key.name;
         graph.problems.push(match item.kind(db).as_ref() {
@@ -287,22 +311,28 @@ fn unread<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: &m
     }
 }
 
-/// A note on names of other tools, for an operator that doesn't exist.
+/// The message for an operator that does not exist: one of a later version, another tool's name, a near miss.
 pub fn unknown_operator(name: &str, role: Role, at: Loc) -> LocalDiagnostic {
     if let Some(instead) = names::later(name) {
-        return LocalDiagnostic::error("E0220", at, format!("`{name}` is not available in this version"), "not available yet")
-            .help(instead);
+        return LocalDiagnostic::error(
+            "E0220",
+            at,
+            format!("`{name}` is not available in this version"),
+            "not available yet",
+        )
+        .help(instead);
     }
     let word = match role {
         Role::Shuffle => "operator",
         other => other.word(),
     };
-    let problem = LocalDiagnostic::error("E0401", at.clone(), format!("there is no {word} `{name}`"), format!("unknown {word}"));
+    let problem =
+        LocalDiagnostic::error("E0401", at.clone(), format!("there is no {word} `{name}`"), format!("unknown {word}"));
     if let Some(write) = names::operator(name) {
         return problem.help(format!("that is {write} here"));
     }
     match nearest(name, table().names(role)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near),
-        None => problem.note(format!("there are: {}", table().names(role).join(", "))),
+        None => problem.note(format!("there are {}", listed(&table().names(role)))),
     }
 }

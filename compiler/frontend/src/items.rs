@@ -175,17 +175,33 @@ fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>
         Namespace::Use | Namespace::Sink => return,
         Namespace::Job if key.file != root => {
             let message = format!("a file with a job can't be used as a library: it declares the job `{}`", key.name);
-            let problem = LocalDiagnostic::error("E0208", at(), message, "this job")
+            let mut problem = LocalDiagnostic::error("E0208", at(), message, "this job")
                 .help("move the declarations that both need into a file without a job");
+            let uses = program.items.iter().find(|other| match other.kind(db).as_ref() {
+                ItemKind::Use(used) => {
+                    let by = program.files.iter().find(|file| file.index(db) == other.key(db).file);
+                    let path = by.map(|by| beside(by.path(db), &used.path));
+                    path.is_some_and(|path| db.file(&path).index(db) == key.file)
+                }
+                _ => false,
+            });
+            if let Some(used) = uses {
+                problem = problem.related(places::name_of(used.key(db)), "used here");
+            }
             program.problems.push(problem);
             return;
         }
         Namespace::Job => {
             let first = program.names.keys().find(|slot| slot.namespace == Namespace::Job).cloned();
             if let Some(first) = first.and_then(|name| program.names.get(&name)) {
-                let problem = LocalDiagnostic::error("E0202", at(), "a file describes one job, this is the second", "second job")
-                    .related(places::name_of(first.key(db)), "the first job")
-                    .help("put each job into a file of its own; shared declarations go into a third one that both `use`");
+                let problem = LocalDiagnostic::error(
+                    "E0202",
+                    at(),
+                    "a file describes one job, this is the second",
+                    "second job",
+                )
+                .related(places::name_of(first.key(db)), "the first job")
+                .help("put each job into a file of its own; shared declarations go into a third one that both `use`");
                 program.problems.push(problem);
                 return;
             }

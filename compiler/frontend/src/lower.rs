@@ -93,7 +93,8 @@ impl Lowering<'_> {
                 if !open.is_empty() {
                     return None;
                 }
-                let output = self.item_nodes(check)??;
+                // Its streams are there, so this goes no deeper.
+                let output = self.item(check)??;
                 self.streams.insert(key, output);
             } else {
                 waiting.push((key, true));
@@ -101,11 +102,6 @@ impl Lowering<'_> {
             }
         }
         Some(())
-    }
-
-    /// [`Lowering::item`] for an item whose streams are there: it goes no deeper.
-    fn item_nodes(&mut self, check: &Arc<ItemCheck>) -> Option<Option<NodeId>> {
-        self.item(check)
     }
 
     fn input(&self, input: &Input, ids: &[NodeId]) -> Option<NodeId> {
@@ -131,7 +127,9 @@ impl Lowering<'_> {
 
     /// An item's own number to the plan's.
     fn site(&mut self, local: Site, check: &Arc<ItemCheck>) -> Site {
-        let Some(loc) = (local.0 as usize).checked_sub(1).and_then(|i| check.sites.get(i)) else { return Site::default() };
+        let Some(loc) = (local.0 as usize).checked_sub(1).and_then(|i| check.sites.get(i)) else {
+            return Site::default();
+        };
         if let Some(site) = self.sites.get(loc) {
             return *site;
         }
@@ -146,7 +144,12 @@ impl Lowering<'_> {
         let place = self.places.place(loc);
         let Some(file) = self.files.get(place.file.0 as usize) else { return SiteInfo::default() };
         let (line, column) = file.position(place.start);
-        SiteInfo { file: file.name.clone(), line, column, text: one_line(file, Span { start: place.start, end: place.end }) }
+        SiteInfo {
+            file: file.name.clone(),
+            line,
+            column,
+            text: one_line(file, Span { start: place.start, end: place.end }),
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use dfc_grammar::ast::{self, ItemKind, Native, NativeOutput, NativeRole, OutputTerm, ParamKind, Sign, TypeExpr, TypeKind};
+use dfc_grammar::ast::{
+    self, ItemKind, Native, NativeOutput, NativeRole, OutputTerm, ParamKind, Sign, TypeExpr, TypeKind,
+};
 
 /// What an operator does in a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -307,7 +309,9 @@ pub fn default_text(default: &ast::Expr) -> Option<String> {
         ExprKind::Literal(Literal::Null) => "null".into(),
         ExprKind::Literal(Literal::Bool(value)) => value.to_string(),
         ExprKind::Literal(Literal::Int(value)) => value.to_string(),
-        ExprKind::Literal(Literal::String(value)) => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
+        ExprKind::Literal(Literal::String(value)) => {
+            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+        }
         ExprKind::Name(name) => name.clone(),
         ExprKind::List(items) if items.is_empty() => "[]".into(),
         _ => return None,

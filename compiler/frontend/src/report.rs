@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dfc_diagnostics::{Diagnostic, FileId, Fix, Place};
 use dfc_grammar::ast::Span;
 use dfc_ir::{Field, Schema};
-use dfc_typeck::{ItemKey, LocalDiagnostic, Loc, Namespace};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
 use crate::check::{item_check, stream_columns};
 use crate::db::{Db, SourceFile};
@@ -61,7 +61,8 @@ fn syntax(db: &dyn Db, program: &Program<'_>, out: &mut Vec<Diagnostic>) {
             out.push(Diagnostic::error("E0207", place(Span::default()), message, ""));
         }
         for error in &parse(db, *file).errors {
-            let mut diagnostic = Diagnostic::error(error.code, place(error.span), error.message.clone(), error.label.clone());
+            let mut diagnostic =
+                Diagnostic::error(error.code, place(error.span), error.message.clone(), error.label.clone());
             for (span, words) in &error.related {
                 diagnostic = diagnostic.related(place(*span), words.clone());
             }
@@ -157,7 +158,10 @@ pub fn unfit_to_run(db: &dyn Db, root: SourceFile) -> Vec<Diagnostic> {
     if program.in_root(db, Namespace::Job).is_empty() {
         let start = Place { file: FileId(0), start: 0, end: 0 };
         let message = "this file has no job: it is a library, and can't be run";
-        return vec![Diagnostic::error("E0203", start, message, "").help("add `job name {}` and a sink, or run a file that uses it")];
+        return vec![
+            Diagnostic::error("E0203", start, message, "")
+                .help("add `job name {}` and a sink, or run a file that uses it"),
+        ];
     }
     let unset = declarations(db, root).unset.iter().map(|(name, loc)| {
         Diagnostic::error("E0622", places.place(loc), format!("the parameter `{name}` has no value"), "no default")

@@ -6,7 +6,7 @@ use dfc_grammar::ast::{Expr, ExprKind, ItemKind, Setting, SettingValue};
 use dfc_ir::plan::{ErrorPolicy, Job};
 use dfc_ir::{DataType, Type, Value};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Checker, FunctionTable, LocalDiagnostic, Loc, Namespace, NoSites, Scope, Target};
+use dfc_typeck::{Checker, FunctionTable, Loc, LocalDiagnostic, Namespace, NoSites, Scope, Target};
 
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
@@ -46,6 +46,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("threads", "parallelism"),
     ("workers", "parallelism"),
     ("errorLimit", "errors { limit: … }"),
+    ("errorLimit", "limit"),
     ("record", "limit"),
     ("percentage", "ratio"),
     ("dir", "to"),
@@ -102,9 +103,14 @@ impl Settings<'_> {
         for (position, setting) in settings.iter().enumerate() {
             let name = setting.name.text.as_str();
             if let Some(first) = settings[..position].iter().find(|s| s.name.text == name) {
-                let problem = LocalDiagnostic::error("E0603", self.loc(setting.span), format!("`{name}` is given twice"), "again")
-                    .related(self.loc(first.span), "first given here")
-                    .help("take one of both out");
+                let problem = LocalDiagnostic::error(
+                    "E0603",
+                    self.loc(setting.span),
+                    format!("`{name}` is given twice"),
+                    "again",
+                )
+                .related(self.loc(first.span), "first given here")
+                .help("take one of both out");
                 self.checker.diagnostics.push(problem);
                 continue;
             }
@@ -116,10 +122,16 @@ impl Settings<'_> {
                     }
                     self.block(name, inner);
                 }
-                (SettingValue::Expr(Expr { kind: ExprKind::Name(word), .. }), true) if name == "checkpoint" && word == "off" => {}
+                (SettingValue::Expr(Expr { kind: ExprKind::Name(word), .. }), true)
+                    if name == "checkpoint" && word == "off" => {}
                 (SettingValue::Expr(value), true) => {
-                    let problem = LocalDiagnostic::error("E0604", self.loc(value.span), format!("`{name}` takes a block of settings"), "not a block")
-                        .help(format!("write `{name} {{ {}: … }}`", first_of(name)));
+                    let problem = LocalDiagnostic::error(
+                        "E0604",
+                        self.loc(value.span),
+                        format!("`{name}` takes a block of settings"),
+                        "not a block",
+                    )
+                    .help(format!("write `{name} {{ {}: … }}`", first_of(name)));
                     self.checker.diagnostics.push(problem);
                 }
                 (SettingValue::Expr(value), false) => self.setting(block, setting, Some(value)),
@@ -146,8 +158,13 @@ impl Settings<'_> {
             return;
         };
         let Some(value) = value else {
-            let problem = LocalDiagnostic::error("E0604", self.loc(setting.span), format!("`{name}` takes a value, not a block"), "a block")
-                .help(format!("write `{name}: …`"));
+            let problem = LocalDiagnostic::error(
+                "E0604",
+                self.loc(setting.span),
+                format!("`{name}` takes a value, not a block"),
+                "a block",
+            )
+            .help(format!("write `{name}: …`"));
             self.checker.diagnostics.push(problem);
             return;
         };
@@ -160,8 +177,13 @@ impl Settings<'_> {
         let name = setting.name.text.as_str();
         let at = self.loc(setting.name.span);
         if LATER.contains(&name) && block.is_empty() {
-            let problem = LocalDiagnostic::error("E0220", at, format!("the setting `{name}` is not available in this version"), "not available yet")
-                .help("take it out");
+            let problem = LocalDiagnostic::error(
+                "E0220",
+                at,
+                format!("the setting `{name}` is not available in this version"),
+                "not available yet",
+            )
+            .help("take it out");
             self.checker.diagnostics.push(problem);
             return;
         }
@@ -170,12 +192,20 @@ impl Settings<'_> {
         if block.is_empty() {
             names.extend(["errors", "checkpoint"]);
         }
-        let problem = LocalDiagnostic::error("E0209", at.clone(), format!("`{name}` is not a setting of {place}"), "unknown setting");
-        let foreign = FOREIGN.iter().find(|(theirs, ours)| *theirs == name && names.iter().any(|n| ours.starts_with(n)));
+        let problem = LocalDiagnostic::error(
+            "E0209",
+            at.clone(),
+            format!("`{name}` is not a setting of {place}"),
+            "unknown setting",
+        );
+        let foreign =
+            FOREIGN.iter().find(|(theirs, ours)| *theirs == name && names.iter().any(|n| ours.starts_with(n)));
         let problem = match (foreign, nearest(name, names.iter().copied())) {
             (Some((_, ours)), _) => problem.help(format!("it is called `{ours}` here")),
-            (None, Some(near)) => problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near),
-            (None, None) => problem.note(format!("{place} has: {}", names.join(", "))),
+            (None, Some(near)) => {
+                problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near)
+            }
+            (None, None) => problem.note(format!("{place} has {}", crate::bind::listed(&names))),
         };
         self.checker.diagnostics.push(problem);
     }
@@ -188,19 +218,30 @@ impl Settings<'_> {
             Takes::Text => Type::String,
         };
         let target = Target::Parameter { operator: "job".into(), name: name.into() };
-        let value = self.checker.constant(e, &DataType::of(ty), &target)?;
+        let value = self.checker.constant(e, &DataType::of(ty.clone()), &target)?;
         let expected = match (takes, &value) {
             (Takes::Count(low, high), Value::Int(n)) if !(low..=high).contains(n) => match high {
                 high if high >= i64::MAX.into() => format!("{low} or more"),
                 _ => format!("{low} to {high}"),
             },
             (Takes::Share, Value::Float(share)) if !(0.0..=1.0).contains(share) => "a share from 0 to 1".into(),
-            (Takes::Duration, Value::Duration(micros)) if *micros <= 0 => "a time longer than nothing, such as `30s`".into(),
+            (Takes::Duration, Value::Duration(micros)) if *micros <= 0 => {
+                "a time longer than nothing, such as `30s`".into()
+            }
             (Takes::Text, Value::Str(text)) if text.is_empty() => "a text that is not empty".into(),
             _ => return Some(value),
         };
         let at = self.loc(e.span);
-        self.checker.diagnostics.push(LocalDiagnostic::error("E0606", at, format!("`{name}` takes {expected}"), "out of range"));
+        let given = match &value {
+            Value::Str(_) => "an empty one".to_owned(),
+            other => dfc_eval::format_value(other, &ty),
+        };
+        self.checker.diagnostics.push(LocalDiagnostic::error(
+            "E0606",
+            at,
+            format!("`{name}` takes {expected}, not {given}"),
+            "out of range",
+        ));
         None
     }
 

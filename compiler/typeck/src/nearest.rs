@@ -198,6 +198,7 @@ pub const FOREIGN_TYPES: &[(&str, &str)] = &[
     ("interval", "duration"),
     ("jsonb", "json"),
     ("array", "list<string>"),
+    ("list", "list<string>"),
     ("struct", "record { name: string }"),
     ("object", "json"),
     ("map", "json"),

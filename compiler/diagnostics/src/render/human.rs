@@ -33,16 +33,24 @@ fn one(diagnostic: &Diagnostic, files: &[FileText], color: bool) -> String {
         Severity::Warning => Color::Yellow,
     };
     let Some(span) = span(diagnostic.place, files) else { return plain(diagnostic) };
-    // ariadne shows a label only with words; a place without words says what is wrong by its colour alone.
     let mut report = Report::build(kind, span.clone())
         .with_config(Config::default().with_color(color).with_index_type(IndexType::Byte).with_compact(false))
         .with_code(diagnostic.code)
-        .with_message(&diagnostic.message)
-        .with_label(Label::new(span).with_message(&diagnostic.label).with_color(main).with_priority(1));
-    for (order, (place, words)) in diagnostic.related.iter().enumerate() {
+        .with_message(&diagnostic.message);
+    let mut labels =
+        vec![(diagnostic.place, Label::new(span).with_message(&diagnostic.label).with_color(main).with_priority(1))];
+    for (place, words) in &diagnostic.related {
         if let Some(at) = self::span(*place, files) {
-            report.add_label(Label::new(at).with_message(words).with_color(Color::Cyan).with_order(order as i32 + 1));
+            labels.push((*place, Label::new(at).with_message(words).with_color(Color::Cyan)));
         }
+    }
+    // ariadne begins a new frame where the order goes back to a line above, so each file's labels follow the text.
+    // Within a line the last one comes first, so that no label crosses another.
+    labels.sort_by_key(|(place, _)| {
+        (place.file != diagnostic.place.file, place.file, line(*place, files), std::cmp::Reverse(place.start))
+    });
+    for (order, (_, label)) in labels.into_iter().enumerate() {
+        report.add_label(label.with_order(order as i32));
     }
     for note in &diagnostic.notes {
         report.add_note(note);
@@ -87,6 +95,13 @@ fn plain(diagnostic: &Diagnostic) -> String {
     text
 }
 
+/// The line that a place ends on.
+fn line(place: Place, files: &[FileText]) -> usize {
+    let text = files.get(place.file.0 as usize).map_or("", |file| file.text.as_str());
+    let end = (place.end.saturating_sub(1).max(place.start) as usize).min(text.len());
+    text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count()
+}
+
 /// The place with its file's name, on character boundaries.
 fn span(place: Place, files: &[FileText]) -> Option<(String, Range<usize>)> {
     let file = files.get(place.file.0 as usize).filter(|file| !file.text.is_empty())?;
@@ -109,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_label_and_a_help_are_drawn() {
-        let d = Diagnostic::error("E0410", place(36, 37), "there is no field `x`", "unknown field").help("did you mean `y`?");
+        let d = Diagnostic::error("E0410", place(35, 36), "there is no field `x`", "unknown field")
+            .help("did you mean `y`?");
         let text = human(&[d], &files(), false);
         assert!(text.contains("E0410") && text.contains("there is no field `x`"), "{text}");
         assert!(text.contains("unknown field") && text.contains("did you mean `y`?"), "{text}");

@@ -76,8 +76,9 @@ impl ItemContext<'_> {
             ExprKind::Paren(inner) => self.head(inner, position),
             ExprKind::Error => Flow::unknown(),
             _ => {
-                let problem = LocalDiagnostic::error("E0613", self.loc(head.span), "a stream is expected here", "not a stream")
-                    .help("write a stream's name, or a chain `name |> filter(…)`");
+                let problem =
+                    LocalDiagnostic::error("E0613", self.loc(head.span), "a stream is expected here", "not a stream")
+                        .help("write a stream's name, or a chain `name |> filter(…)`");
                 self.error(problem);
                 Flow::unknown()
             }
@@ -91,7 +92,8 @@ impl ItemContext<'_> {
         }
         if table().get(name, Role::Source).is_some() {
             if position == Position::Table {
-                let node = format!("{}.{name}", self.prefix());
+                // Named apart from the sink of the same connector that may end the chain.
+                let node = format!("{}.lookup.{name}", self.prefix());
                 return self.source(call, node);
             }
             let problem = LocalDiagnostic::error(
@@ -100,13 +102,20 @@ impl ItemContext<'_> {
                 format!("the source `{name}` can't stand inside a chain"),
                 "a source of its own",
             );
-            self.error(problem.help(format!("declare it, `source name = {name}(…)`, and start the chain with its name")));
+            self.error(
+                problem.help(format!("declare it, `source name = {name}(…)`, and start the chain with its name")),
+            );
             return Flow::unknown();
         }
         let at = self.loc(call.name.span);
         if table().get(name, Role::Shuffle).is_some() || table().get(name, Role::Sink).is_some() {
-            let problem = LocalDiagnostic::error("E0314", at, format!("a chain can't start with `{name}`"), "needs rows to work on")
-                .help(format!("start with a stream: `orders |> {name}(…)`"));
+            let problem = LocalDiagnostic::error(
+                "E0314",
+                at,
+                format!("a chain can't start with `{name}`"),
+                "needs rows to work on",
+            )
+            .help(format!("start with a stream: `orders |> {name}(…)`"));
             self.error(problem);
         } else {
             let problem = unknown_operator(name, Role::Source, at);
@@ -116,9 +125,14 @@ impl ItemContext<'_> {
     }
 
     /// The links of a stream, in order.
-    pub(super) fn links(&mut self, mut flow: Flow, links: &[Call]) -> Flow {
+    pub(super) fn links(&mut self, flow: Flow, links: &[Call]) -> Flow {
+        self.links_before(flow, links, 0)
+    }
+
+    /// The links of a chain that goes on with `more` others.
+    fn links_before(&mut self, mut flow: Flow, links: &[Call], more: usize) -> Flow {
         for (position, link) in links.iter().enumerate() {
-            let last = position + 1 == links.len();
+            let last = position + 1 == links.len() + more;
             flow = match table().get(&link.name.text, Role::Shuffle) {
                 Some(_) => self.apply(flow, link),
                 None => {
@@ -133,14 +147,23 @@ impl ItemContext<'_> {
     /// An operator that is no shuffle, in a stream.
     fn misplaced(&mut self, link: &Call, last: bool) {
         let name = link.name.text.as_str();
+        if program(self.db, self.root).find(Namespace::Operator, name).is_some() {
+            // Its declaration was refused.
+            return;
+        }
         let at = self.loc(link.name.span);
         let (source, sink) = (table().get(name, Role::Source), table().get(name, Role::Sink));
         let labelled = |label: &str| link.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == label));
         let reads = source.is_some() && (sink.is_none() || labelled("schema") || (!last && !labelled("mode")));
         let problem = if reads {
-            LocalDiagnostic::error("E0305", at, format!("the source `{name}` stands in the middle of a chain"), "a source only starts a chain")
-                .note("a job's sources are its entry points; rows can't flow into one")
-                .help(format!("to add fields of another table write `lookup({name}(…), on: …)`"))
+            LocalDiagnostic::error(
+                "E0305",
+                at,
+                format!("the source `{name}` stands in the middle of a chain"),
+                "a source only starts a chain",
+            )
+            .note("a job's sources are its entry points; rows can't flow into one")
+            .help(format!("to add fields of another table write `lookup({name}(…), on: …)`"))
         } else if sink.is_some() && last {
             let stream = self.item.name.clone();
             LocalDiagnostic::error("E0310", at, format!("a stream can't end in the sink `{name}`"), "a sink of its own")
@@ -157,13 +180,18 @@ impl ItemContext<'_> {
     /// `chain |> connector(…)`: the connector's name and the fields it is given.
     pub(super) fn sink_chain(&mut self, chain: &Chain) -> (String, Option<dfc_ir::Schema>) {
         let Some((last, before)) = chain.links.split_last() else {
-            let problem = LocalDiagnostic::error("E0309", self.loc(chain.span), "this sink doesn't say where to write", "goes nowhere")
-                .help("add a connector: `|> csv(\"out.csv\")`, `|> print()`");
+            let problem = LocalDiagnostic::error(
+                "E0309",
+                self.loc(chain.span),
+                "this sink doesn't say where to write",
+                "goes nowhere",
+            )
+            .help("add a connector: `|> csv(\"out.csv\")`, `|> print()`");
             self.error(problem);
             return (String::new(), None);
         };
         let flow = self.head(&chain.head, Position::Stream);
-        let flow = self.links(flow, before);
+        let flow = self.links_before(flow, before, 1);
         let name = last.name.text.clone();
         if table().get(&name, Role::Sink).is_some() {
             let schema = self.sink(flow, last);
@@ -171,11 +199,21 @@ impl ItemContext<'_> {
         }
         let at = self.loc(last.name.span);
         let problem = if table().get(&name, Role::Shuffle).is_some() {
-            LocalDiagnostic::error("E0309", at, format!("a sink must end in a connector, `{name}` is none"), "the rows go nowhere from here")
-                .help("add where to write: `|> csv(\"out.csv\")`, `|> print()`")
+            LocalDiagnostic::error(
+                "E0309",
+                at,
+                format!("a sink must end in a connector, `{name}` is none"),
+                "the rows go nowhere from here",
+            )
+            .help("add where to write: `|> csv(\"out.csv\")`, `|> print()`")
         } else if table().get(&name, Role::Source).is_some() {
-            LocalDiagnostic::error("E0305", at, format!("`{name}` only reads, a sink must end in a connector that writes"), "a source")
-                .note(format!("there are: {}", table().names(Role::Sink).join(", ")))
+            LocalDiagnostic::error(
+                "E0305",
+                at,
+                format!("`{name}` only reads, a sink must end in a connector that writes"),
+                "a source",
+            )
+            .note(format!("there are {}", crate::bind::listed(&table().names(Role::Sink))))
         } else {
             unknown_operator(&name, Role::Sink, at)
         };
@@ -187,8 +225,13 @@ impl ItemContext<'_> {
     fn apply(&mut self, flow: Flow, call: &Call) -> Flow {
         let Some(operator) = table().get(&call.name.text, Role::Shuffle) else { return Flow::unknown() };
         if operator.name == "union" {
-            let problem = LocalDiagnostic::error("E0314", self.loc(call.name.span), "`union` stands at the start of a chain", "not a link")
-                .help("write `union(a, b) |> …`");
+            let problem = LocalDiagnostic::error(
+                "E0314",
+                self.loc(call.name.span),
+                "`union` stands at the start of a chain",
+                "not a link",
+            )
+            .help("write `union(a, b) |> …`");
             self.error(problem);
             return Flow::unknown();
         }
@@ -211,7 +254,10 @@ impl ItemContext<'_> {
                 // A declaration without a rule: the declarations and this table are tested against each other.
                 let at = self.loc(call.name.span);
                 let message = format!("`{other}` is not available in this version");
-                self.error(LocalDiagnostic::error("E0220", at, message, "not available yet").help(names::later(other).unwrap_or("leave it out")));
+                self.error(
+                    LocalDiagnostic::error("E0220", at, message, "not available yet")
+                        .help(names::later(other).unwrap_or("leave it out")),
+                );
                 Flow::unknown()
             }
         }

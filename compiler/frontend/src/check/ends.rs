@@ -108,8 +108,13 @@ impl ItemContext<'_> {
     fn readable(&mut self, bound: &Bound<'_>, declared: &Declared) -> bool {
         let mut sound = true;
         if declared.fields.is_empty() {
-            let problem = LocalDiagnostic::error("E0702", self.loc(bound.call.name.span), "a schema without fields reads nothing", "no fields")
-                .help("declare at least one field");
+            let problem = LocalDiagnostic::error(
+                "E0702",
+                self.loc(bound.call.name.span),
+                "a schema without fields reads nothing",
+                "no fields",
+            )
+            .help("declare at least one field");
             self.error(problem);
             return false;
         }
@@ -118,7 +123,8 @@ impl ItemContext<'_> {
             if !flat {
                 continue;
             }
-            let message = format!("the field `{}` can't be read from delimited text: its type is {}", field.name, field.ty.ty);
+            let message =
+                format!("the field `{}` can't be read from delimited text: its type is {}", field.name, field.ty.ty);
             let problem = LocalDiagnostic::error("E0702", self.loc(bound.call.name.span), message, "read here")
                 .related(place.clone(), "declared here")
                 .help("read it as `string` or `json`");
@@ -200,17 +206,29 @@ impl ItemContext<'_> {
 
     fn not_given(&mut self, field: &Field, place: &dfc_typeck::Loc, columns: &[Column], call: &Call) {
         let message = format!("the target's field `{}` is not in the stream", field.name);
-        let problem = LocalDiagnostic::error("E0450", self.loc(call.name.span), message, "written here").related(place.clone(), "declared here");
+        let problem = LocalDiagnostic::error("E0450", self.loc(call.name.span), message, "written here")
+            .related(place.clone(), "declared here");
         let near = nearest(&field.name, columns.iter().map(|c| c.name.as_str())).map(str::to_string);
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        let problem = if names.len() <= 12 { problem.note(format!("the stream has: {}", names.join(", "))) } else { problem };
+        let problem = if names.len() <= 12 {
+            problem.note(format!("the stream has {}", crate::bind::listed(&names)))
+        } else {
+            problem
+        };
         self.error(match near {
             Some(near) => problem.help(format!("did you mean `{near}`? `rename({}: {near})`", field.name)),
             None => problem.help(format!("compute it: `derive({}: …)`", field.name)),
         });
     }
 
-    fn fit(&mut self, columns: &[Column], index: usize, field: &Field, place: &dfc_typeck::Loc, call: &Call) -> Option<Ir> {
+    fn fit(
+        &mut self,
+        columns: &[Column],
+        index: usize,
+        field: &Field,
+        place: &dfc_typeck::Loc,
+        call: &Call,
+    ) -> Option<Ir> {
         let column = &columns[index];
         if column.broken {
             return None;
@@ -218,7 +236,8 @@ impl ItemContext<'_> {
         if column.ty.nullable && !field.ty.nullable {
             let name = &column.name;
             let message = format!("`{name}` may be null, the target's field may not");
-            let mut problem = LocalDiagnostic::error("E0452", self.loc(call.name.span), message, "written here").related(place.clone(), format!("declared as {}", field.ty));
+            let mut problem = LocalDiagnostic::error("E0452", self.loc(call.name.span), message, "written here")
+                .related(place.clone(), format!("declared as {}", field.ty));
             if let Some(step) = column.path.last() {
                 problem = problem.related(step.loc.clone(), step.words.clone());
             }

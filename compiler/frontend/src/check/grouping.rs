@@ -3,7 +3,7 @@
 use dfc_grammar::ast::{Arg, Expr, ExprKind};
 use dfc_ir::plan::{Op, SortKey};
 use dfc_ir::{Expr as Ir, Field, Schema, Site, Type};
-use dfc_typeck::{AggregateKey, Aggregation, Column, LocalDiagnostic, Loc, Scope};
+use dfc_typeck::{AggregateKey, Aggregation, Column, Loc, LocalDiagnostic, Scope};
 
 use super::{Flow, Input, ItemContext, LocalNode, broken, schema};
 use crate::bind::Bound;
@@ -23,8 +23,13 @@ impl ItemContext<'_> {
             let (column, expr) = self.computed(&input, element, &name);
             let clash = columns.iter().any(|c| c.name == name);
             if clash {
-                let problem = LocalDiagnostic::error("E0403", self.loc(element.span), format!("the key `{name}` is there already"), "again")
-                    .help("take it out, or give it another name: `other: …`");
+                let problem = LocalDiagnostic::error(
+                    "E0403",
+                    self.loc(element.span),
+                    format!("the key `{name}` is there already"),
+                    "again",
+                )
+                .help("take it out, or give it another name: `other: …`");
                 self.error(problem);
                 sound = false;
                 continue;
@@ -34,7 +39,7 @@ impl ItemContext<'_> {
             columns.push(if usable { column } else { broken(&name, column.path) });
             keys.push(expr.filter(|_| usable));
         }
-        // Aggregates may use a refused key; what they would be told then is fallout.
+        // With a key refused, aggregates that use it would be told what is only fallout: they are not looked at.
         let keys: Option<Vec<Ir>> = keys.into_iter().collect();
         let names = columns.iter().map(|c| AggregateKey { name: c.name.clone(), ty: c.ty.clone() }).collect();
         let mut aggregation = Aggregation::by(names);
@@ -46,15 +51,22 @@ impl ItemContext<'_> {
                 continue;
             };
             if let Some(key) = columns.iter().position(|c| c.name == name) {
-                let problem = LocalDiagnostic::error("E0403", self.loc(arg.span), format!("`{name}` is a key already"), "a second field of this name")
-                    .help(format!("give it another name: `{name}_{}: …`", key + 1));
+                let problem = LocalDiagnostic::error(
+                    "E0403",
+                    self.loc(arg.span),
+                    format!("`{name}` is a key already"),
+                    "a second field of this name",
+                )
+                .help(format!("give it another name: `{name}_{}: …`", key + 1));
                 self.error(problem);
                 sound = false;
                 continue;
             }
             let step = self.step(arg.span, "aggregated here");
             let expr = match &keys {
-                Some(_) => self.with(Scope::Row(&input), |checker| checker.check_aggregate(&arg.value, None, &mut aggregation)),
+                Some(_) => {
+                    self.with(Scope::Row(&input), |checker| checker.check_aggregate(&arg.value, None, &mut aggregation))
+                }
                 None => None,
             };
             columns.push(match &expr {
@@ -84,7 +96,8 @@ impl ItemContext<'_> {
         let site = self.site_of(bound);
         let name = format!("{}.aggregate", self.prefix());
         let key_count = keys.len();
-        let mut fields: Vec<Field> = columns[..key_count].iter().map(|c| Field::new(c.name.clone(), c.ty.clone())).collect();
+        let mut fields: Vec<Field> =
+            columns[..key_count].iter().map(|c| Field::new(c.name.clone(), c.ty.clone())).collect();
         for (number, aggregate) in aggregation.aggregates.iter().enumerate() {
             // The aggregate takes the name of the first output that is just it.
             let position = key_count + number;
@@ -114,8 +127,13 @@ impl ItemContext<'_> {
     fn can_be_key(&mut self, ty: &Type, element: &Arg) -> bool {
         let refused = matches!(ty, Type::Json | Type::List(_) | Type::Record(_));
         if refused {
-            let problem = LocalDiagnostic::error("E0453", self.loc(element.span), format!("rows can't be grouped by a value of type {ty}"), "not a key")
-                .help("group by a value in it, such as `data.id`, or by its text");
+            let problem = LocalDiagnostic::error(
+                "E0453",
+                self.loc(element.span),
+                format!("rows can't be grouped by a value of type {ty}"),
+                "not a key",
+            )
+            .help("group by a value in it, such as `data.id`, or by its text");
             self.error(problem);
         }
         !refused
@@ -128,11 +146,16 @@ impl ItemContext<'_> {
             return Some(items.iter().collect());
         }
         let at = self.loc(arg.value.span);
-        let problem = LocalDiagnostic::error("E0612", at.clone(), format!("`{param}` takes a list of fields"), "not a list");
+        let problem =
+            LocalDiagnostic::error("E0612", at.clone(), format!("`{param}` takes a list of fields"), "not a list");
         match &arg.value.kind {
             ExprKind::Error => {}
             ExprKind::Name(name) => {
-                self.error(problem.help(format!("write `[{name}]`")).fix("put it in brackets", at, format!("[{name}]")));
+                self.error(problem.help(format!("write `[{name}]`")).fix(
+                    "put it in brackets",
+                    at,
+                    format!("[{name}]"),
+                ));
             }
             _ => self.error(problem.help(format!("write `{param}: [a, b]`"))),
         }
@@ -145,8 +168,13 @@ impl ItemContext<'_> {
             (None, ExprKind::Name(name)) => Some(name.clone()),
             (None, ExprKind::Error) => None,
             _ => {
-                let problem = LocalDiagnostic::error("E0611", self.loc(element.span), "a computed key needs a name", "which name?")
-                    .help("put a name before it: `by: [day: date(at)]`");
+                let problem = LocalDiagnostic::error(
+                    "E0611",
+                    self.loc(element.span),
+                    "a computed key needs a name",
+                    "which name?",
+                )
+                .help("put a name before it: `by: [day: date(at)]`");
                 self.error(problem);
                 None
             }
@@ -176,7 +204,8 @@ impl ItemContext<'_> {
 
     pub(super) fn sort(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
         let Some(columns) = flow.columns else { return Flow::unknown() };
-        let keys: Vec<Option<SortKey>> = bound.all("keys").iter().map(|arg| self.sort_key(&columns, &arg.value)).collect();
+        let keys: Vec<Option<SortKey>> =
+            bound.all("keys").iter().map(|arg| self.sort_key(&columns, &arg.value)).collect();
         let op = keys.into_iter().collect::<Option<Vec<_>>>().filter(|_| !bound.failed).map(Op::Sort);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
@@ -203,12 +232,17 @@ impl ItemContext<'_> {
             for arg in &call.args {
                 match (&arg.label, &arg.value.kind) {
                     (None, _) if inner.is_none() => inner = Some(&arg.value),
-                    (Some(label), ExprKind::Name(place)) if label.text == "nulls" && matches!(place.as_str(), "first" | "last") => {
+                    (Some(label), ExprKind::Name(place))
+                        if label.text == "nulls" && matches!(place.as_str(), "first" | "last") =>
+                    {
                         nulls_first = place == "first";
                     }
                     _ => {
-                        let message = format!("`{}` takes one value, and `nulls: first` or `nulls: last`", call.name.text);
-                        self.error(LocalDiagnostic::error("E0615", self.loc(arg.span), message, "not understood"));
+                        let message =
+                            format!("`{}` takes one value, and `nulls: first` or `nulls: last`", call.name.text);
+                        let problem = LocalDiagnostic::error("E0615", self.loc(arg.span), message, "not understood")
+                            .help(format!("write `{}(field, nulls: last)`", call.name.text));
+                        self.error(problem);
                         return None;
                     }
                 }

@@ -122,9 +122,14 @@ impl ItemContext<'_> {
         if condition.left_keys.is_empty() {
             let name = &bound.operator.name;
             let message = format!("`{name}` needs an equality between both sides");
-            let problem = LocalDiagnostic::error("E0617", self.loc(on.value.span), message, "compares nothing of one side with the other by `==`")
-                .note("without one every row would meet every row")
-                .help("write `on: user_id == right.id`, and further conditions behind it with `and`");
+            let problem = LocalDiagnostic::error(
+                "E0617",
+                self.loc(on.value.span),
+                message,
+                "compares nothing of one side with the other by `==`",
+            )
+            .note("without one every row would meet every row")
+            .help("write `on: user_id == right.id`, and further conditions behind it with `and`");
             self.error(problem);
             return None;
         }
@@ -200,7 +205,12 @@ impl ItemContext<'_> {
         for (index, name, arg) in taken {
             if let Some(clash) = columns.iter().find(|c| c.name == name) {
                 let at = arg.map_or(bound.call.name.span, |a| a.span);
-                let mut problem = LocalDiagnostic::error("E0407", self.loc(at), format!("both sides have a field `{name}`"), "twice in the output");
+                let mut problem = LocalDiagnostic::error(
+                    "E0407",
+                    self.loc(at),
+                    format!("both sides have a field `{name}`"),
+                    "twice in the output",
+                );
                 if let Some(step) = clash.path.first() {
                     problem = problem.related(step.loc.clone(), "the left one");
                 }
@@ -208,7 +218,9 @@ impl ItemContext<'_> {
                     problem = problem.related(step.loc.clone(), "the right one");
                 }
                 let others = others(right, condition, left);
-                self.error(problem.help(format!("say what is taken, and under which name: `take: [{others}right_{name}: right.{name}]`")));
+                self.error(problem.help(format!(
+                    "say what is taken, and under which name: `take: [{others}right_{name}: right.{name}]`"
+                )));
                 return None;
             }
             let mut column = made_optional(self, &right[index], right_optional);
@@ -231,7 +243,12 @@ impl ItemContext<'_> {
     }
 
     /// The right fields of the output: position, name, and where it was asked for.
-    fn taken<'b>(&mut self, right: &[Column], condition: &Condition, bound: &Bound<'b>) -> Option<Vec<(usize, String, Option<&'b Arg>)>> {
+    fn taken<'b>(
+        &mut self,
+        right: &[Column],
+        condition: &Condition,
+        bound: &Bound<'b>,
+    ) -> Option<Vec<(usize, String, Option<&'b Arg>)>> {
         if bound.get("take").is_none() {
             // An equal key appears once: the left one stands for both.
             let equal = |index: usize| condition.equal.iter().any(|(_, r)| *r == index);

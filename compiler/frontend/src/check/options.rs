@@ -20,7 +20,9 @@ impl ItemContext<'_> {
         for param in &bound.operator.params {
             let value = match &param.kind {
                 Kind::Enum(values) => match bound.get(&param.name) {
-                    Some(arg) => bind::choice(param, values, arg, &self.item.clone(), &mut self.out).map(OptionValue::Name),
+                    Some(arg) => {
+                        bind::choice(param, values, arg, &self.item.clone(), &mut self.out).map(OptionValue::Name)
+                    }
                     None => match param.default.as_ref().map(|e| &e.kind) {
                         Some(ExprKind::Name(name)) => Some(OptionValue::Name(name.clone())),
                         _ => Some(OptionValue::Absent),
@@ -111,7 +113,10 @@ impl ItemContext<'_> {
         let (Value::Str(format), true) = (value, param.name.ends_with("_format")) else { return Some(()) };
         let Err(why) = dfc_stdlib::validate_format(format) else { return Some(()) };
         let message = format!("`{}` of `{}` can't be used: {why}", param.name, bound.operator.name);
-        self.error(LocalDiagnostic::error("E0606", self.loc(e.span), message, "this format").help("a date is written as `%Y-%m-%d`, a time as `%H:%M:%S`"));
+        self.error(
+            LocalDiagnostic::error("E0606", self.loc(e.span), message, "this format")
+                .help("a date is written as `%Y-%m-%d`, a time as `%H:%M:%S`"),
+        );
         None
     }
 }

@@ -45,6 +45,7 @@ impl ItemContext<'_> {
         let mut columns = input.clone();
         let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
         let mut sound = !bound.failed;
+        let before = self.out.len();
         for arg in bound.all("fields") {
             let Some(name) = self.output_name(arg, bound, false) else {
                 sound = false;
@@ -62,14 +63,34 @@ impl ItemContext<'_> {
                 }
             }
         }
+        self.siblings(before, bound);
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    /// Says of unknown names among the findings from `before` on which of them the same operator computes.
+    fn siblings(&mut self, before: usize, bound: &Bound<'_>) {
+        let operator = &bound.operator.name;
+        for label in bound.all("fields").iter().filter_map(|arg| arg.label.as_ref()) {
+            let name = &label.text;
+            let message = format!("there is no field `{name}` here");
+            let at = self.loc(label.span);
+            for problem in self.out[before..].iter_mut().filter(|p| p.code == "E0410" && p.message == message) {
+                problem.related.push((at.clone(), "computed by the same operator".into()));
+                problem.notes.clear();
+                problem.fixes.clear();
+                problem.help = Some(format!(
+                    "every argument sees the operator's input only: compute `{name}` in a `{operator}` of its own before"
+                ));
+            }
+        }
     }
 
     pub(super) fn select(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
         let Some(input) = flow.columns else { return Flow::unknown() };
         let (mut columns, mut exprs): (Vec<Column>, Vec<Option<Ir>>) = (Vec::new(), Vec::new());
         let mut sound = !bound.failed;
+        let before = self.out.len();
         for arg in bound.all("fields") {
             let Some(name) = self.output_name(arg, bound, true) else {
                 sound = false;
@@ -85,13 +106,19 @@ impl ItemContext<'_> {
             columns.push(column);
             exprs.push(expr);
         }
+        self.siblings(before, bound);
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
 
     fn clash(&mut self, arg: &Arg, name: &str) {
-        let problem = LocalDiagnostic::error("E0403", self.loc(arg.span), format!("the field `{name}` is there already"), "a second one of this name")
-            .help(format!("give it another name: `other_{name}: …`"));
+        let problem = LocalDiagnostic::error(
+            "E0403",
+            self.loc(arg.span),
+            format!("the field `{name}` is there already"),
+            "a second one of this name",
+        )
+        .help(format!("give it another name: `other_{name}: …`"));
         self.error(problem);
     }
 
@@ -109,8 +136,13 @@ impl ItemContext<'_> {
         }
         let keep: Vec<usize> = (0..input.len()).filter(|i| !gone.contains(i)).collect();
         if keep.is_empty() && !input.is_empty() {
-            let problem = LocalDiagnostic::error("E0456", self.loc(bound.call.span), "nothing is left after this", "drops every field")
-                .help("keep at least one field");
+            let problem = LocalDiagnostic::error(
+                "E0456",
+                self.loc(bound.call.span),
+                "nothing is left after this",
+                "drops every field",
+            )
+            .help("keep at least one field");
             self.error(problem);
             return Flow::unknown();
         }
@@ -126,8 +158,13 @@ impl ItemContext<'_> {
         let mut renamed: Vec<(usize, &Arg)> = Vec::new();
         for arg in bound.all("fields") {
             let Some(label) = &arg.label else {
-                let problem = LocalDiagnostic::error("E0611", self.loc(arg.span), "`rename` needs the new name", "which new name?")
-                    .help("write `rename(new: old)`");
+                let problem = LocalDiagnostic::error(
+                    "E0611",
+                    self.loc(arg.span),
+                    "`rename` needs the new name",
+                    "which new name?",
+                )
+                .help("write `rename(new: old)`");
                 self.error(problem);
                 sound = false;
                 continue;
@@ -178,8 +215,13 @@ impl ItemContext<'_> {
         let mut sound = !bound.failed;
         for arg in bound.all("casts") {
             let ExprKind::Cast { value, .. } = &arg.value.kind else {
-                let problem = LocalDiagnostic::error("E0612", self.loc(arg.span), "`cast` takes fields with their new types", "not a cast")
-                    .help("write `cast(id as int32)`");
+                let problem = LocalDiagnostic::error(
+                    "E0612",
+                    self.loc(arg.span),
+                    "`cast` takes fields with their new types",
+                    "not a cast",
+                )
+                .help("write `cast(id as int32)`");
                 self.error(problem);
                 sound = false;
                 continue;
@@ -235,7 +277,6 @@ impl ItemContext<'_> {
         }
     }
 
-
     /// A computed field. A bare field keeps its way.
     pub(super) fn computed(&mut self, input: &[Column], arg: &Arg, name: &str) -> (Column, Option<Ir>) {
         let Some(expr) = self.expr(input, &arg.value, None) else {
@@ -261,15 +302,21 @@ impl ItemContext<'_> {
             ExprKind::Error => return None,
             ExprKind::Literal(dfc_grammar::ast::Literal::String(text)) if columns.iter().any(|c| c.name == *text) => {
                 let at = self.loc(e.span);
-                let problem = LocalDiagnostic::error("E0612", at.clone(), "a field's name stands without quotes", "a text, not a field")
-                    .help(format!("write `{text}`"))
-                    .fix("take the quotes out", at, text.as_str());
+                let problem = LocalDiagnostic::error(
+                    "E0612",
+                    at.clone(),
+                    "a field's name stands without quotes",
+                    "a text, not a field",
+                )
+                .help(format!("write `{text}`"))
+                .fix("take the quotes out", at, text.as_str());
                 self.error(problem);
                 return None;
             }
             _ => {
-                let problem = LocalDiagnostic::error("E0612", self.loc(e.span), "a field's name is expected here", "not a field")
-                    .help("compute it with `derive` before, and name it here");
+                let problem =
+                    LocalDiagnostic::error("E0612", self.loc(e.span), "a field's name is expected here", "not a field")
+                        .help("compute it with `derive` before, and name it here");
                 self.error(problem);
                 return None;
             }
@@ -278,11 +325,12 @@ impl ItemContext<'_> {
             return (!columns[index].broken).then_some(index);
         }
         let at = self.loc(e.span);
-        let problem = LocalDiagnostic::error("E0404", at.clone(), format!("there is no field `{name}` here"), "unknown field");
+        let problem =
+            LocalDiagnostic::error("E0404", at.clone(), format!("there is no field `{name}` here"), "unknown field");
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(str::to_string);
         let problem = match names.len() {
-            1..=12 => problem.note(format!("the fields here are: {}", names.join(", "))),
+            1..=12 => problem.note(format!("the fields here are {}", crate::bind::listed(&names))),
             _ => problem,
         };
         self.error(match near {

@@ -35,8 +35,13 @@ impl ItemContext<'_> {
             .collect();
         let fill = self.fills(&bound);
         if bound.all("streams").len() < 2 && !bound.failed {
-            let problem = LocalDiagnostic::error("E0602", self.loc(call.span), "`union` needs two streams at least", "one stream is no union")
-                .help("write `union(a, b)`");
+            let problem = LocalDiagnostic::error(
+                "E0602",
+                self.loc(call.span),
+                "`union` needs two streams at least",
+                "one stream is no union",
+            )
+            .help("write `union(a, b)`");
             self.error(problem);
             return Flow::unknown();
         }
@@ -76,19 +81,27 @@ impl ItemContext<'_> {
                     continue;
                 }
                 match common_type(&united.ty, &column.ty) {
-                    Some(ty) => united.ty = ty,
+                    Some(ty) => {
+                        // The branch that decides the type shows where it comes from.
+                        if ty.ty == column.ty.ty && ty.ty != united.ty.ty {
+                            united.path.clone_from(&column.path);
+                        }
+                        united.ty = ty;
+                    }
                     None => {
                         let message = format!(
                             "the field `{}` has types that don't go together: {} and {}",
                             column.name, united.ty.ty, column.ty.ty
                         );
-                        let mut problem = LocalDiagnostic::error("E0408", self.loc(call.span), message, "in this union");
+                        let mut problem =
+                            LocalDiagnostic::error("E0408", self.loc(call.span), message, "in this union");
                         for (column, words) in [(&*united, "of one"), (column, "of the other")] {
                             if let Some(step) = column.path.last() {
                                 problem = problem.related(step.loc.clone(), format!("{} {}", column.ty, words));
                             }
                         }
-                        problem = problem.help(format!("convert one of them before: `cast({} as {})`", column.name, united.ty.ty));
+                        problem = problem
+                            .help(format!("convert one of them before: `cast({} as {})`", column.name, united.ty.ty));
                         united.broken = true;
                         sound = false;
                         self.out.push(problem);
@@ -97,7 +110,8 @@ impl ItemContext<'_> {
             }
         }
         for column in &mut columns {
-            let without: Vec<&Branch> = branches.iter().filter(|b| !b.columns.iter().any(|c| c.name == column.name)).collect();
+            let without: Vec<&Branch> =
+                branches.iter().filter(|b| !b.columns.iter().any(|c| c.name == column.name)).collect();
             if without.is_empty() {
                 continue;
             }
@@ -116,7 +130,8 @@ impl ItemContext<'_> {
                 problem = problem.related(step.loc.clone(), "it is here");
             }
             let name = &column.name;
-            problem = problem.help(format!("add it (`derive({name}: …)`), drop it elsewhere, or write `union(…, fill: null)`"));
+            problem = problem
+                .help(format!("add it (`derive({name}: …)`), drop it elsewhere, or write `union(…, fill: null)`"));
             self.out.push(problem);
             column.broken = true;
             sound = false;
@@ -158,7 +173,8 @@ impl ItemContext<'_> {
         if from.ty == column.ty {
             return Some(expr);
         }
-        let target = Target::UnionBranch { column: column.name.clone(), other: column.path.last().map(|s| s.loc.clone()) };
+        let target =
+            Target::UnionBranch { column: column.name.clone(), other: column.path.last().map(|s| s.loc.clone()) };
         let to: DataType = column.ty.clone();
         self.with(Scope::Row(&branch.columns), |checker| checker.assign(expr, &to, call.span, &target))
     }

@@ -41,7 +41,12 @@ impl Checker<'_> {
             _ => {
                 let text = dfc_eval::format_value(value, &e.ty.ty);
                 let report = self
-                    .error("E0514", span, format!("{text} doesn't fit {to}, the type of {}", target.words()), "")
+                    .error(
+                        "E0514",
+                        span,
+                        format!("{text} doesn't fit {to}, the type of {}", target.words()),
+                        "doesn't fit",
+                    )
                     .help(format!("write a value that {} can hold", to.ty));
                 if let Type::Int(int) = to.ty {
                     report.note(format!("{} holds whole numbers from {} to {}", to.ty, int.min(), int.max()));
@@ -87,11 +92,21 @@ impl Checker<'_> {
         let message;
         let (code, label, help) = if only_null {
             message = format!("this may be null, and {} takes {to}", target.words());
-            (
-                "E0505",
-                format!("{from}"),
-                "say what null becomes: `… ?? 0`, or drop such rows: `filter(x is not null)`".into(),
-            )
+            let instead = match to.ty {
+                Type::String | Type::Json => "\"\"",
+                Type::Bool => "false",
+                Type::Date => "@1970-01-01",
+                Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 => "0",
+                _ => "…",
+            };
+            let help = match target {
+                Target::FnResult { .. } => format!("say what null becomes, `… ?? {instead}`, or declare `{to}?`"),
+                Target::Parameter { .. } => format!("say what null becomes: `… ?? {instead}`"),
+                _ => format!(
+                    "say what null becomes, `… ?? {instead}`, or drop such rows before, `filter(… is not null)`"
+                ),
+            };
+            ("E0505", format!("{from}"), help)
         } else {
             message = format!("{} takes {to}, and this is {from}", target.words());
             let literal = match &e.kind {

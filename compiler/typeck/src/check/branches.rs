@@ -294,7 +294,7 @@ impl Checker<'_> {
             values[..i].iter().find(|(b, _)| common_type(&a.ty, &b.ty).is_none()).map(|(b, eb)| ((b, *eb), (a, *ea)))
         });
         let Some(((a, ea), (b, eb))) = clash else {
-            self.error("E0510", span, format!("{what} have no common type"), "");
+            self.error("E0510", span, format!("{what} have no common type"), "of several types");
             return None;
         };
         let (at, bt) = (a.ty.clone(), b.ty.clone());
@@ -305,7 +305,9 @@ impl Checker<'_> {
         if needs_zone(&at.ty, &bt.ty) {
             report.help("say the zone: `to_timestamp(x, \"Asia/Shanghai\")` makes a timestamp of a datetime");
         } else if at.ty == Type::String || bt.ty == Type::String {
-            report.help("convert the other one to text: `… as string`");
+            let other = if at.ty == Type::String { eb } else { ea };
+            let name = super::compare::name_of(other).unwrap_or("…");
+            report.help(format!("make both of one type; a text of the other one is `{name} as string`"));
         } else {
             report.help("convert one of them with `as`, so that both have one type");
         }

@@ -115,8 +115,13 @@ impl Checker<'_> {
             None => {
                 let span = args[first_named].span;
                 let forms = forms(function);
-                self.error("E0418", span, format!("no form of `{}` takes these arguments", function.name), "")
-                    .note(forms);
+                self.error(
+                    "E0418",
+                    span,
+                    format!("no form of `{}` takes these arguments", function.name),
+                    "no form fits",
+                )
+                .note(forms);
             }
         }
         None
@@ -160,7 +165,7 @@ impl Checker<'_> {
         let ty = result_type(choice, values);
         if ty.is_none() {
             let form = choice.overload.signature.clone();
-            self.error("E0512", span, format!("the result of `{}` has no type here", function.name), "")
+            self.error("E0512", span, format!("the result of `{}` has no type here", function.name), "no type")
                 .note(format!("its declaration is `{form}`"))
                 .help(
                     "the standard library names a rule that this compiler doesn't know: the two don't belong together",
@@ -200,7 +205,8 @@ impl Checker<'_> {
                 n => n.to_string(),
             };
             let message = format!("`{name}` takes {}, not {count}", counts(function));
-            self.error("E0418", call.span, message, "").help(forms);
+            let label = format!("{count} given");
+            self.error("E0418", call.span, message, label).help(forms);
             return None;
         }
         // With one argument that no form takes, that one is to blame.
@@ -231,7 +237,8 @@ impl Checker<'_> {
         });
         let code = if zone { "E0509" } else { "E0512" };
         let message = format!("`{name}` can't take {}", given.join(", "));
-        let report = self.error(code, call.span, message, "").related_all(places).note(forms);
+        let label = if zone { "a wall clock meets an instant" } else { "no form fits" };
+        let report = self.error(code, call.span, message, label).related_all(places).note(forms);
         if zone {
             report.help(
                 "this needs a time zone: `to_datetime(x, \"Asia/Shanghai\")` makes a datetime of a timestamp, \
@@ -241,7 +248,7 @@ impl Checker<'_> {
             let name = super::compare::name_of(syntax).unwrap_or("…");
             report.help(format!("convert the argument: `{name} as {to}`"));
         } else {
-            report.help("give arguments of these types");
+            report.help("convert the argument with `as`, or give another one");
         }
         None
     }
@@ -278,8 +285,13 @@ fn is_coalescing(overload: &crate::Overload) -> bool {
 
 /// The declared forms, for a note.
 fn forms(function: &Function) -> String {
-    let forms: Vec<String> = function.overloads.iter().map(|o| format!("`{}`", o.signature)).collect();
-    format!("the forms are {}", forms.join(", "))
+    // Where the result follows from a rule its name says nothing to people.
+    let form = |o: &crate::Overload| format!("`{}`", o.signature.split(" -> rule ").next().unwrap_or_default());
+    let forms: Vec<String> = function.overloads.iter().map(form).collect();
+    match forms.as_slice() {
+        [only] => format!("it is declared as {only}"),
+        _ => format!("the forms are {}", forms.join(", ")),
+    }
 }
 
 /// "1 or 2 arguments"

@@ -58,7 +58,12 @@ impl Checker<'_> {
         if (ordering && !common.is_ordered()) || !comparable(&common) {
             let places = self.places_of(&left);
             let report = self
-                .error("E0518", span, format!("values of type {common} can't be compared with `{spelling}`"), "")
+                .error(
+                    "E0518",
+                    span,
+                    format!("values of type {common} can't be compared with `{spelling}`"),
+                    format!("{common} {spelling} {common}"),
+                )
                 .related_all(places);
             match common {
                 Type::Json => {
@@ -131,8 +136,13 @@ impl Checker<'_> {
         let equality = matches!(op, ast::BinaryOp::Eq | ast::BinaryOp::Ne);
         let literal = is_loose(l) || is_loose(r);
         if equality && !literal && left.ty.ty.is_float() && right.ty.ty.is_float() {
-            self.warning("W0502", span, "floats that should be equal often differ in their last digits", "")
-                .help("compare with a tolerance: `abs(a - b) < 0.001`, or use a decimal");
+            self.warning(
+                "W0502",
+                span,
+                "floats that should be equal often differ in their last digits",
+                "an exact comparison",
+            )
+            .help("compare with a tolerance: `abs(a - b) < 0.001`, or use a decimal");
         }
         let optional = match (left.ty.nullable, right.ty.nullable) {
             (true, _) => name_of(l),
@@ -207,9 +217,14 @@ impl Checker<'_> {
         let mut equalities = Vec::new();
         let mut sound = true;
         for item in items {
+            // One type that doesn't fit is one mistake, however long the list.
+            if !sound {
+                break;
+            }
             if is_null(item) {
+                let name = name_of(value).unwrap_or("…");
                 self.error("E0515", item.span, "null in a list of values is never equal to anything", "null here")
-                    .help("test for it apart: `x is null or x in […]`");
+                    .help(format!("test for it apart: `{name} is null or {name} in […]`"));
                 sound = false;
                 continue;
             }
@@ -248,7 +263,12 @@ impl Checker<'_> {
         let right = self.infer(list, None)?;
         let (ExprKind::Literal(Value::List(items)), Type::List(item)) = (&right.kind, &right.ty.ty) else {
             let ty = right.ty.clone();
-            let report = self.error("E0523", list.span, format!("`in` takes a list of values, and this is {ty}"), "");
+            let report = self.error(
+                "E0523",
+                list.span,
+                format!("`in` takes a list of values, and this is {ty}"),
+                format!("{ty}"),
+            );
             match ty.ty {
                 Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
                 _ => report.help("write the values in brackets: `in [1, 2]`"),

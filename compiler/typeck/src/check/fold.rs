@@ -5,6 +5,7 @@ use dfc_grammar::ast::Span;
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
 
 use crate::Checker;
+use crate::nearest::nearest;
 
 /// Longer constants (`repeat("x", 1000000)`) are left to the run.
 const LONGEST: usize = 64 << 10;
@@ -29,7 +30,7 @@ impl Checker<'_> {
             Err(error) => {
                 let (code, message) = match &e.kind {
                     ExprKind::Cast(inner, _) => {
-                        ("E0514", format!("this constant of type {} is no {}: {}", inner.ty, e.ty, error.message))
+                        ("E0514", format!("this {} can't be converted to {}: {}", inner.ty, e.ty, error.message))
                     }
                     _ => ("E0513", format!("this constant expression has no value: {}", error.message)),
                 };
@@ -79,18 +80,41 @@ impl Checker<'_> {
         }
         let (code, verdict) = match name {
             "pattern" if function.starts_with("regexp_") => ("E0520", dfc_stdlib::validate_regex(text)),
+            "format" if !text.contains('%') => (
+                "E0521",
+                Err(format!("`{text}` has no `%` and so no part of a date: it is the same text for every row")),
+            ),
             "format" => ("E0521", dfc_stdlib::validate_format(text)),
             "zone" => ("E0524", dfc_stdlib::validate_zone(text)),
             "unit" => ("E0526", dfc_stdlib::validate_unit(text)),
             _ => return Some(()),
         };
         let Err(why) = verdict else { return Some(()) };
-        let report = self.error(code, span, why, "");
-        match code {
-            "E0520" => {
+        let label = match code {
+            "E0520" => "this pattern",
+            "E0521" => "this format",
+            "E0524" => "not a zone",
+            _ => "not a unit",
+        };
+        let near = match code {
+            "E0524" if text.contains('/') => nearest(text, dfc_stdlib::zone_names()),
+            "E0526" => nearest(text, dfc_stdlib::calendar::UNITS.iter().map(|(name, _)| *name)),
+            _ => None,
+        };
+        let report = self.error(code, span, why, label);
+        match (code, near) {
+            ("E0520", _) => {
                 report.help("the syntax is that of Rust's `regex`; a sign that is meant itself has `\\` before it")
             }
-            "E0521" => report.help("a format looks like \"%Y-%m-%d\""),
+            ("E0521", _) => report.help("a format looks like \"%Y-%m-%d\""),
+            ("E0524", None) => {
+                report.help("the name of a zone is a continent and a city, such as `Europe/Berlin`, or `UTC`")
+            }
+            (_, Some(near)) => report.help(format!("did you mean `{near}`?")).fix(
+                format!("write `{near}`"),
+                span,
+                format!("\"{near}\""),
+            ),
             _ => report,
         };
         None

@@ -172,11 +172,15 @@ impl Checker<'_> {
         let near = nearest(name, fields.iter().copied().chain(globals.values.keys().map(String::as_str)));
         let is_function = globals.functions.contains_key(name) || self.functions.get(name).is_some();
         let is_stream = globals.streams.contains(name);
+        let constant = matches!(self.scope, Scope::None);
         let (message, list) = if inside_fn {
             (format!("the function has no parameter `{name}`"), list_of("its parameters are", &fields))
         } else if matches!(self.scope, Scope::None) {
             let names: Vec<&str> = globals.values.keys().map(String::as_str).collect();
-            let list = list_of("the parameters and constants are", &names);
+            let list = match names.is_empty() {
+                true => "no `param` and no `const` is declared".to_owned(),
+                false => list_of("the parameters and constants are", &names),
+            };
             (format!("there is no parameter or constant `{name}`"), list)
         } else {
             (format!("there is no field `{name}` here"), list_of("the fields here are", &fields))
@@ -188,6 +192,10 @@ impl Checker<'_> {
             report.help(format!("`{name}` is a function: call it, `{name}(…)`"));
         } else if is_stream {
             report.help(format!("`{name}` is a stream: its fields come in with `join` or `lookup`"));
+        } else if super::types::builtin(name).is_some() {
+            report.help(format!("`{name}` is a type: a value is converted with `as {name}`"));
+        } else if !inside_fn && constant {
+            report.help("this is fixed before the first row is read: it is made of literals, `param`s and `const`s, not of fields");
         } else if inside_fn {
             report.help("a function sees its parameters, `param`s and `const`s only: pass the field as an argument");
         }
@@ -244,7 +252,7 @@ pub(crate) fn size(e: &Expr) -> usize {
 /// "the fields here are `a`, `b` and 3 more"
 pub(crate) fn list_of(words: &str, names: &[&str]) -> String {
     if names.is_empty() {
-        return format!("{words} none");
+        return format!("{words}: none");
     }
     let shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(LISTED) {

@@ -38,7 +38,8 @@ impl Checker<'_> {
             match ty.ty {
                 Type::List(_) => report.help("take an item of the list first: `x[0]`"),
                 Type::Date | Type::DateTime | Type::Timestamp | Type::Time => {
-                    report.help(format!("parts of a date are functions: `{}(x)`", field.text))
+                    let name = super::compare::name_of(base).unwrap_or("…");
+                    report.help(format!("parts of a date are functions: `{}({name})`", field.text))
                 }
                 _ => report.help("only records and json have fields"),
             };

@@ -135,7 +135,7 @@ impl Checker<'_> {
         } else {
             format!("a decimal has 1 to {max} digits, not {p}")
         };
-        self.error("E0519", t.span, message, "")
+        self.error("E0519", t.span, message, "can't be")
             .help("write `decimal(18, 2)`: 18 digits (at most 38), 2 of them after the point");
         None
     }

@@ -101,8 +101,13 @@ impl Checker<'_> {
         match &param.kind {
             ast::ParamKind::Const(ty) | ast::ParamKind::Row(ty) if !param.variadic => self.resolve_type(ty),
             _ => {
-                self.error("E0423", param.span, "a function's parameter has a type, and takes one value", "")
-                    .help(format!("write `{}: int64`, or `{}: any`", param.name.text, param.name.text));
+                self.error(
+                    "E0423",
+                    param.span,
+                    "a function's parameter has a type, and takes one value",
+                    "of no single type",
+                )
+                .help(format!("write `{}: int64`, or `{}: any`", param.name.text, param.name.text));
                 None
             }
         }
@@ -141,7 +146,7 @@ impl Checker<'_> {
             return None;
         }
         if self.state.calls.len() >= MAX_CALLS {
-            self.error("E0422", call.name.span, "functions call each other more than 32 deep", "")
+            self.error("E0422", call.name.span, "functions call each other more than 32 deep", "one too many")
                 .help("write shorter chains");
             return None;
         }
@@ -172,8 +177,13 @@ impl Checker<'_> {
         self.blame(function, before, generic, span);
         let body = body?;
         if levels(&body, MAX_LEVELS) > MAX_LEVELS {
-            self.error("E0422", span, "with its functions written out this expression is nested too deeply", "")
-                .help("compute the argument in a `derive` before, and pass the field");
+            self.error(
+                "E0422",
+                span,
+                "with its functions written out this expression is nested too deeply",
+                "too deep",
+            )
+            .help("compute the argument in a `derive` before, and pass the field");
             return None;
         }
         if optional.is_empty() {
@@ -333,7 +343,12 @@ impl Checker<'_> {
                     if slot.is_none() {
                         let near = nearest(&label.text, params.iter().map(|p| p.name.text.as_str()));
                         let report = self
-                            .error("E0418", label.span, format!("`{}` is not a parameter of `{name}`", label.text), "")
+                            .error(
+                                "E0418",
+                                label.span,
+                                format!("`{}` is not a parameter of `{name}`", label.text),
+                                "unknown parameter",
+                            )
                             .note(note);
                         if let Some(near) = near {
                             report.help(format!("did you mean `{near}`?"));
@@ -343,8 +358,13 @@ impl Checker<'_> {
                     slot
                 }
                 None if named => {
-                    self.error("E0418", arg.span, "an argument without a name stands after one with a name", "")
-                        .help("put it before the named ones, or name it");
+                    self.error(
+                        "E0418",
+                        arg.span,
+                        "an argument without a name stands after one with a name",
+                        "which parameter?",
+                    )
+                    .help("put it before the named ones, or name it");
                     return None;
                 }
                 None => Some(n),
@@ -365,9 +385,14 @@ impl Checker<'_> {
         let missing = params.iter().zip(&slots).find(|(param, slot)| slot.is_none() && param.default.is_none());
         if let Some((param, _)) = missing {
             let declared = crate::Loc { item: function.item.clone(), span: param.span };
-            self.error("E0418", call.span, format!("`{name}` is not given its parameter `{}`", param.name.text), "")
-                .related(declared, "declared here")
-                .note(note);
+            self.error(
+                "E0418",
+                call.span,
+                format!("`{name}` is not given its parameter `{}`", param.name.text),
+                "missing here",
+            )
+            .related(declared, "declared here")
+            .note(note);
             return None;
         }
         Some(slots)
