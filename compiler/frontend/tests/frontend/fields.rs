@@ -4,7 +4,9 @@ use crate::{HEAD, check, expect};
 
 /// The fields that the sink is given.
 fn fields(chain: &str) -> Vec<String> {
-    let checked = check(&format!("{HEAD}source users = csv(\"u.csv\", schema: User)\nsink {{ {chain} |> discard() users |> discard() }}\n"));
+    let checked = check(&format!(
+        "{HEAD}source users = csv(\"u.csv\", schema: User)\nsink {{ {chain} |> discard() users |> discard() }}\n"
+    ));
     let shown = dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
     assert!(!checked.has_errors(), "{shown}");
     let schema = checked.summary.sinks[0].schema.clone().unwrap_or_default();
@@ -14,11 +16,20 @@ fn fields(chain: &str) -> Vec<String> {
 #[test]
 fn rows() {
     assert_eq!(fields("orders |> select(id, d: discount)"), ["id: int64", "d: decimal(4, 2)?"]);
-    assert_eq!(fields("orders |> select(id, discount) |> filter(discount is not null and id > 1)"), ["id: int64", "discount: decimal(4, 2)"]);
+    assert_eq!(
+        fields("orders |> select(id, discount) |> filter(discount is not null and id > 1)"),
+        ["id: int64", "discount: decimal(4, 2)"]
+    );
     assert_eq!(fields("orders |> select(id) |> derive(id: id as string, n: id)"), ["id: string", "n: int64"]);
-    assert_eq!(fields("orders |> drop(user_id, status, price, at) |> rename(key: id)"), ["key: int64", "discount: decimal(4, 2)?"]);
+    assert_eq!(
+        fields("orders |> drop(user_id, status, price, at) |> rename(key: id)"),
+        ["key: int64", "discount: decimal(4, 2)?"]
+    );
     assert_eq!(fields("orders |> select(id, user_id) |> cast(user_id as int32)"), ["id: int64", "user_id: int32"]);
-    assert_eq!(fields("orders |> select(id, user_id) |> rename(id: user_id, user_id: id)"), ["user_id: int64", "id: int64"]);
+    assert_eq!(
+        fields("orders |> select(id, user_id) |> rename(id: user_id, user_id: id)"),
+        ["user_id: int64", "id: int64"]
+    );
 }
 
 #[test]
@@ -28,7 +39,10 @@ fn groups() {
         ["user_id: int64", "day: date", "n: int64"]
     );
     assert_eq!(fields("orders |> aggregate(total: sum(price), n: count())"), ["total: decimal(38, 2)?", "n: int64"]);
-    assert_eq!(fields("orders |> select(id, status) |> distinct(by: [status], order: desc(id))"), ["id: int64", "status: string"]);
+    assert_eq!(
+        fields("orders |> select(id, status) |> distinct(by: [status], order: desc(id))"),
+        ["id: int64", "status: string"]
+    );
 }
 
 #[test]
@@ -48,14 +62,19 @@ fn joins() {
     );
     assert_eq!(fields(&format!("{left} |> join(users, on: id, kind: anti)")), ["id: int64", "user_id: int64"]);
     assert_eq!(
-        fields(&format!("{left} |> lookup(users, on: user_id == right.id and right.country == \"NL\", take: [name], missing: fail)")),
+        fields(&format!(
+            "{left} |> lookup(users, on: user_id == right.id and right.country == \"NL\", take: [name], missing: fail)"
+        )),
         ["id: int64", "user_id: int64", "name: string"]
     );
 }
 
 #[test]
 fn unions() {
-    assert_eq!(fields("union(orders |> select(id, status), orders |> select(status, id: id as int32))"), ["id: int64", "status: string"]);
+    assert_eq!(
+        fields("union(orders |> select(id, status), orders |> select(status, id: id as int32))"),
+        ["id: int64", "status: string"]
+    );
     assert_eq!(
         fields("union(orders |> select(id), orders |> select(id, status), fill: null)"),
         ["id: int64", "status: string?"]
@@ -68,17 +87,27 @@ fn unions() {
 #[test]
 fn joins_that_are_refused() {
     let users = "source users = csv(\"u.csv\", schema: User)\n";
-    let refused = |on: &str, code: &'static str| expect(&format!("{users}sink orders |> join(users, {on}) |> print()\n"), &[code]);
+    let refused = |on: &str, code: &'static str| {
+        expect(&format!("{users}sink orders |> join(users, {on}) |> print()\n"), &[code])
+    };
     refused("on: user_id > right.id", "E0617");
     refused("on: user_id == right.idd", "E0410");
     refused("on: id == 1", "E0412");
     refused("on: user_id == right.id, kind: semi, take: [name]", "E0608");
-    expect(&format!("{users}sink orders |> join(orders |> select(id, status), on: id) |> join(users, on: id) |> print()\n"), &["E0407"]);
+    expect(
+        &format!(
+            "{users}sink orders |> join(orders |> select(id, status), on: id) |> join(users, on: id) |> print()\n"
+        ),
+        &["E0407"],
+    );
 }
 
 #[test]
 fn unknown_fields_silence_what_follows() {
-    expect("sink orders |> derive(x: pricee * 2) |> filter(x > 1) |> derive(y: x + 1) |> sort(y) |> print()\n", &["E0410"]);
+    expect(
+        "sink orders |> derive(x: pricee * 2) |> filter(x > 1) |> derive(y: x + 1) |> sort(y) |> print()\n",
+        &["E0410"],
+    );
     expect("sink orders |> rename(key: idd) |> filter(key > 1) |> print()\n", &["E0404"]);
     expect("sink orders |> select(id, x: nope) |> aggregate(by: [x], n: count()) |> print()\n", &["E0410"]);
     expect("stream a = orders |> join(orders, on: nope) |> filter(whatever > 1)\nsink a |> print()\n", &["E0410"]);
@@ -87,7 +116,10 @@ fn unknown_fields_silence_what_follows() {
 #[test]
 fn a_target_is_checked() {
     let sink = |fields: &str, codes: &[&str]| {
-        expect(&format!("sink orders |> select(id, discount, at) |> csv(\"o.csv\", schema: record {{ {fields} }})\n"), codes);
+        expect(
+            &format!("sink orders |> select(id, discount, at) |> csv(\"o.csv\", schema: record {{ {fields} }})\n"),
+            codes,
+        );
     };
     sink("id: int64, discount: decimal(4, 2)?, at: datetime", &[]);
     sink("id: date, discount: decimal(4, 2)?, at: datetime", &["E0503"]);
@@ -99,7 +131,10 @@ fn a_target_is_checked() {
 #[test]
 fn keys_and_orders_need_fitting_types() {
     let source = "source j = jsonl(\"j.jsonl\", schema: record { id: int64, data: json })\n";
-    expect(&format!("{source}sink {{ orders |> print() j |> aggregate(by: [data], n: count()) |> print() }}\n"), &["E0453"]);
+    expect(
+        &format!("{source}sink {{ orders |> print() j |> aggregate(by: [data], n: count()) |> print() }}\n"),
+        &["E0453"],
+    );
     expect(&format!("{source}sink {{ orders |> print() j |> sort(data) |> print() }}\n"), &["E0454"]);
 }
 

@@ -44,7 +44,8 @@ fn a_job_has_one_sink_and_a_source() {
     expect("stream a = orders |> take(1)\n", &["E0311"]);
     expect("sink { }\n", &["E0311"]);
     expect("sink orders |> print()\nsink orders |> discard()\n", &["E0312"]);
-    let codes: Vec<_> = check("job j {}\nstream a = b\nsink a |> print()\n").diagnostics.iter().map(|d| d.code).collect();
+    let codes: Vec<_> =
+        check("job j {}\nstream a = b\nsink a |> print()\n").diagnostics.iter().map(|d| d.code).collect();
     assert_eq!(codes, ["E0302"]);
     let codes: Vec<_> = check("job j {}\nsink {}\n").diagnostics.iter().map(|d| d.code).collect();
     assert_eq!(codes, ["E0311"]);
@@ -52,7 +53,8 @@ fn a_job_has_one_sink_and_a_source() {
 
 #[test]
 fn a_library_needs_no_sink() {
-    let codes: Vec<_> = check("record R { id: int64 }\nfn f(x: int64) = x + 1\n").diagnostics.iter().map(|d| d.code).collect();
+    let codes: Vec<_> =
+        check("record R { id: int64 }\nfn f(x: int64) = x + 1\n").diagnostics.iter().map(|d| d.code).collect();
     assert!(codes.is_empty(), "{codes:?}");
 }
 

@@ -26,7 +26,8 @@ source orders = csv(\"orders.csv\", schema: Order)
 
 /// A compiler over files in memory.
 pub fn compiler(files: &[(&str, &str)]) -> Compiler {
-    let files: BTreeMap<PathBuf, String> = files.iter().map(|(path, text)| (PathBuf::from(path), text.to_string())).collect();
+    let files: BTreeMap<PathBuf, String> =
+        files.iter().map(|(path, text)| (PathBuf::from(path), text.to_string())).collect();
     Compiler::with_files(Arc::new(MemoryFiles { files }))
 }
 

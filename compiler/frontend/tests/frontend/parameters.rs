@@ -1,6 +1,6 @@
 //! Parameters against the declarations (D9).
 
-use crate::{check, expect, HEAD};
+use crate::{HEAD, check, expect};
 
 #[test]
 fn unknown_missing_twice() {
@@ -42,8 +42,14 @@ fn schemas() {
     expect("source b = csv(\"b.csv\")\nsink { b |> print() orders |> print() }\n", &["E0701"]);
     expect("source b = csv(\"b.csv\", schema: Usr)\nsink { b |> print() orders |> print() }\n", &["E0423"]);
     expect("source b = csv(\"b.csv\", schema: int64)\nsink { b |> print() orders |> print() }\n", &["E0604"]);
-    expect("source b = csv(\"b.csv\", schema: record { t: list<string> })\nsink { b |> print() orders |> print() }\n", &["E0702"]);
-    expect("source b = jsonl(\"b.jsonl\", schema: record { t: list<string> })\nsink { b |> print() orders |> print() }\n", &[]);
+    expect(
+        "source b = csv(\"b.csv\", schema: record { t: list<string> })\nsink { b |> print() orders |> print() }\n",
+        &["E0702"],
+    );
+    expect(
+        "source b = jsonl(\"b.jsonl\", schema: record { t: list<string> })\nsink { b |> print() orders |> print() }\n",
+        &[],
+    );
 }
 
 #[test]

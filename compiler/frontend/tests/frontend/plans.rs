@@ -21,7 +21,9 @@ fn names(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn inputs_stand_before_their_consumers_and_paths_are_resolved() {
-    let plan = plan("stream a = orders |> filter(id > 1)\nstream b = a |> filter(id < 9) |> filter(id != 5)\nsink { b |> csv(\"../out/b.csv\") a |> csv(\"-\") }\n");
+    let plan = plan(
+        "stream a = orders |> filter(id > 1)\nstream b = a |> filter(id < 9) |> filter(id != 5)\nsink { b |> csv(\"../out/b.csv\") a |> csv(\"-\") }\n",
+    );
     assert_eq!(names(&plan), ["orders", "a.filter", "b.filter", "b.filter.2", "sink.csv", "sink.csv.2"]);
     for (position, node) in plan.nodes.iter().enumerate() {
         assert!(node.inputs.iter().all(|input| input.0 < position));
@@ -49,7 +51,9 @@ fn aggregates_with_arithmetic_get_a_projection() {
 
 #[test]
 fn lookups_become_joins() {
-    let plan = plan("sink orders |> lookup(csv(\"u.csv\", schema: User), on: user_id == right.id and right.country == \"NL\", take: [name], match: first) |> print()\n");
+    let plan = plan(
+        "sink orders |> lookup(csv(\"u.csv\", schema: User), on: user_id == right.id and right.country == \"NL\", take: [name], match: first) |> print()\n",
+    );
     let Some(Op::Join(join)) = plan.nodes.iter().map(|n| &n.op).find(|op| matches!(op, Op::Join(_))) else { panic!() };
     assert_eq!((join.kind, join.matches, join.required, join.left_width), (JoinKind::Left, MatchMode::First, false, 6));
     assert_eq!(join.left_keys.len(), 1);
@@ -59,13 +63,14 @@ fn lookups_become_joins() {
 
 #[test]
 fn a_requirement_without_a_message_says_its_condition() {
-    let plan = plan("sink orders |> require(price\n   > 0) |> require(id > 0, message: \"ids are positive\") |> print()\n");
+    let plan =
+        plan("sink orders |> require(price\n   > 0) |> require(id > 0, message: \"ids are positive\") |> print()\n");
     let messages: Vec<&str> = plan
         .nodes
         .iter()
         .filter_map(|n| if let Op::Require { message, .. } = &n.op { Some(message.as_str()) } else { None })
         .collect();
-    assert_eq!(messages, ["price > 0", "ids are positive"]);
+    assert_eq!(messages, ["`price > 0` does not hold", "ids are positive"]);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::path::Path;
 use crate::{HEAD, check, compiler, expect};
 
 fn settings(text: &str) -> Vec<&'static str> {
-    let text = format!("job j {{ {text} }}\nrecord R {{ id: int64 }}\nsource r = csv(\"r.csv\", schema: R)\nsink r |> print()\n");
+    let text = format!(
+        "job j {{ {text} }}\nrecord R {{ id: int64 }}\nsource r = csv(\"r.csv\", schema: R)\nsink r |> print()\n"
+    );
     check(&text).diagnostics.iter().map(|d| d.code).collect()
 }
 
@@ -65,7 +67,11 @@ fn parameters_take_values_from_outside() {
 #[test]
 fn libraries_are_taken_in() {
     let main = "job j {}\nuse \"lib/types.df\"\nuse \"lib/types.df\"\nsource r = csv(\"r.csv\", schema: R)\nsink r |> derive(y: twice(id)) |> print()\n";
-    let files = [("p/main.df", main), ("p/lib/types.df", "use \"more.df\"\nfn twice(x: int64) = x * 2\n"), ("p/lib/more.df", "record R { id: int64 }\n")];
+    let files = [
+        ("p/main.df", main),
+        ("p/lib/types.df", "use \"more.df\"\nfn twice(x: int64) = x * 2\n"),
+        ("p/lib/more.df", "record R { id: int64 }\n"),
+    ];
     let checked = compiler(&files).check(Path::new("p/main.df"));
     assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
     assert_eq!(checked.files.len(), 3);
@@ -75,7 +81,11 @@ fn libraries_are_taken_in() {
 fn what_is_wrong_with_libraries_is_said_in_the_right_file() {
     let run = |lib: &str, main: &str| {
         let checked = compiler(&[("main.df", main), ("lib.df", lib)]).check(Path::new("main.df"));
-        checked.diagnostics.iter().map(|d| (d.code, checked.files[d.place.file.0 as usize].name.clone())).collect::<Vec<_>>()
+        checked
+            .diagnostics
+            .iter()
+            .map(|d| (d.code, checked.files[d.place.file.0 as usize].name.clone()))
+            .collect::<Vec<_>>()
     };
     let main = "use \"lib.df\"\nrecord R { id: int64 }\n";
     assert_eq!(run("record R { id: int64 }\n", main), [("E0206", "main.df".to_string())]);
