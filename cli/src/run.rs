@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
             Engine::Jit => Tier::Jit,
             Engine::Interpreter => Tier::Interpreter,
         },
-        env: Env { now: now_micros(), ..Env::default() },
+        env: Env { now: now_micros() },
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals()?,
         rejects_folder: stages.job.errors.to.as_ref().map(|to| beside(&args.file, to)),

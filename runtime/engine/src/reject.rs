@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dfc_batch::{Place, RowError};
-use dfc_ir::plan::{ErrorPolicy, Job};
+use dfc_ir::plan::{ErrorPolicy, SiteInfo};
+use dfc_ir::stage::StagePlan;
 use serde_json::{Map, Value};
 
 use crate::RunError;
@@ -19,6 +20,8 @@ const RATIO_AFTER: u64 = 1_000;
 /// Takes the rejected rows of all tasks.
 pub(crate) struct ErrorHandler {
     policy: ErrorPolicy,
+    /// Where expressions stand in the pipeline, by [`dfc_ir::Site`].
+    sites: Vec<SiteInfo>,
     progress: Arc<Progress>,
     kept: Mutex<Kept>,
 }
@@ -37,10 +40,10 @@ struct Kept {
 
 impl ErrorHandler {
     /// `folder`: where the rejected rows go; `None`: nowhere.
-    pub(crate) fn new(job: &Job, folder: Option<PathBuf>, progress: Arc<Progress>) -> ErrorHandler {
-        let path = folder.map(|folder| folder.join(format!("{}-rejects.jsonl", job.name)));
+    pub(crate) fn new(plan: &StagePlan, folder: Option<PathBuf>, progress: Arc<Progress>) -> ErrorHandler {
+        let path = folder.map(|folder| folder.join(format!("{}-rejects.jsonl", plan.job.name)));
         let kept = Kept { path, file: None, closed: false, count: 0, first: None, broken: None };
-        ErrorHandler { policy: job.errors.clone(), progress, kept: Mutex::new(kept) }
+        ErrorHandler { policy: plan.job.errors.clone(), sites: plan.sites.clone(), progress, kept: Mutex::new(kept) }
     }
 
     /// Takes rejected rows, and empties the list.
@@ -56,7 +59,7 @@ impl ErrorHandler {
         for error in errors.drain(..) {
             kept.count += 1;
             if keeps && kept.broken.is_none() {
-                kept.broken = kept.write(&error).err();
+                kept.broken = kept.write(&error, self.sites.get(error.site.0 as usize)).err();
             }
             // Tasks run side by side: of the rows that were seen the one that stands first is the one to name.
             if kept.first.as_ref().is_none_or(|first| comes_before(&error, first)) {
@@ -141,7 +144,7 @@ impl ErrorHandler {
 }
 
 impl Kept {
-    fn write(&mut self, error: &RowError) -> Result<(), RunError> {
+    fn write(&mut self, error: &RowError, site: Option<&SiteInfo>) -> Result<(), RunError> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
         if self.file.is_none() {
@@ -156,7 +159,7 @@ impl Kept {
             self.file = Some(BufWriter::new(File::create(unfinished(&path)).map_err(failed)?));
         }
         let Some(file) = &mut self.file else { return Ok(()) };
-        let mut line = json(error).to_string();
+        let mut line = json(error, site).to_string();
         line.push('\n');
         file.write_all(line.as_bytes()).map_err(failed)
     }
@@ -198,10 +201,12 @@ fn position(place: &Place) -> (&str, Option<u64>, Option<u64>, Option<u64>) {
 }
 
 /// A rejected row as it stands in the file of rejects; absent facts are left out.
-fn json(error: &RowError) -> Value {
+fn json(error: &RowError, site: Option<&SiteInfo>) -> Value {
     let place = error.place.as_ref();
+    // The first site stands for "nowhere".
+    let site = site.filter(|site| site.line > 0);
     let text = |value: &str| Some(Value::from(value));
-    let facts: [(&str, Option<Value>); 10] = [
+    let facts: [(&str, Option<Value>); 11] = [
         ("operator", text(&error.node)),
         ("source", place.and_then(|p| text(&p.source))),
         ("offset", place.and_then(|p| p.offset).map(Value::from)),
@@ -210,6 +215,7 @@ fn json(error: &RowError) -> Value {
         ("field", error.field.as_deref().and_then(text)),
         ("value", error.value.as_deref().and_then(text)),
         ("rule", text(&error.rule)),
+        ("expression", site.and_then(|site| text(&site.text))),
         ("code", text(error.code)),
         ("raw", error.raw.as_deref().and_then(text)),
     ];

@@ -52,7 +52,7 @@ pub fn run_with(
         job: plan.job.name.as_str().into(),
         started: Instant::now(),
         observer,
-        errors: ErrorHandler::new(&plan.job, folder, progress.clone()),
+        errors: ErrorHandler::new(plan, folder, progress.clone()),
         progress,
         stats: Mutex::default(),
         scheduler: Scheduler::new(),
