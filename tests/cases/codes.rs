@@ -34,11 +34,19 @@ fn codes(blocks: &[(String, String)]) -> Vec<&'static str> {
     check(blocks).diagnostics.iter().map(|d| d.code).collect()
 }
 
+/// Codes that no file alone can show: a file too large to print, a defect of the compiler, values given with `--set`, and a
+/// job whose sink can only name what doesn't exist.
+const WITHOUT_EXAMPLES: [&str; 6] = ["E0125", "E0299", "E0313", "E0620", "E0621", "E0622"];
+
 #[test]
 fn pages_are_true() {
     let mut wrong = Vec::new();
     for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
         let (bad, good) = (blocks(code.page, "Wrong"), blocks(code.page, "Right"));
+        if WITHOUT_EXAMPLES.contains(&code.code) {
+            assert!(bad.is_empty() && good.is_empty(), "{} has an example: take it off the list", code.code);
+            continue;
+        }
         if bad.is_empty() || good.is_empty() {
             wrong.push(format!("{}: the page lacks an example", code.code));
             continue;

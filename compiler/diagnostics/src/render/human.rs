@@ -32,7 +32,9 @@ fn one(diagnostic: &Diagnostic, files: &[FileText], color: bool) -> String {
         Severity::Error => Color::Red,
         Severity::Warning => Color::Yellow,
     };
-    let Some(span) = span(diagnostic.place, files) else { return plain(diagnostic) };
+    // What concerns a file as a whole has no place to show.
+    let nowhere = diagnostic.label.is_empty() && diagnostic.place.start == diagnostic.place.end;
+    let Some(span) = span(diagnostic.place, files).filter(|_| !nowhere) else { return plain(diagnostic) };
     let mut report = Report::build(kind, span.clone())
         .with_config(Config::default().with_color(color).with_index_type(IndexType::Byte).with_compact(false))
         .with_code(diagnostic.code)

@@ -1,15 +1,22 @@
 //! The pages of the codes: each wrong example gives exactly its code, each right one is clean. And every code that the front
 //! end can give has a page.
 
+use std::path::Path;
+
 use dfc_diagnostics::codes::{CODES, Code, explain};
 
-use crate::check;
+use crate::compiler;
 
-/// The first block of code after a heading.
-fn example(code: &Code, heading: &str) -> Option<String> {
-    let (_, after) = code.page.split_once(&format!("\n## {heading}\n"))?;
-    let (_, block) = after.split_once("```df\n")?;
-    block.split_once("```").map(|(text, _)| text.to_string())
+/// The blocks of code below a heading, each with its file's name: `// file: NAME` on its first line, else `main.df`.
+fn example<'p>(code: &'p Code, heading: &str) -> Vec<(String, &'p str)> {
+    let Some((_, section)) = code.page.split_once(&format!("\n## {heading}\n")) else { return Vec::new() };
+    let section = section.split_once("\n## ").map_or(section, |(this, _)| this);
+    let blocks = section.split("```df\n").skip(1).filter_map(|block| Some(block.split_once("```")?.0));
+    let named = |text: &'p str| {
+        let name = text.lines().next().and_then(|line| line.strip_prefix("// file: ")).unwrap_or("main.df");
+        (format!("p/{name}"), text)
+    };
+    blocks.map(named).collect()
 }
 
 #[test]
@@ -17,11 +24,15 @@ fn wrong_examples_give_their_code_and_right_ones_none() {
     let mut failures = String::new();
     for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
         for (heading, wanted) in [("Wrong", vec![code.code]), ("Right", Vec::new())] {
-            let Some(text) = example(code, heading) else { continue };
-            let checked = check(&text);
+            let files = example(code, heading);
+            if files.is_empty() {
+                continue;
+            }
+            let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+            let checked = compiler(&files).check(Path::new("p/main.df"));
             let found: Vec<&str> = checked.diagnostics.iter().map(|d| d.code).collect();
             if found != wanted {
-                failures.push_str(&format!("\n{} {heading}: {found:?}\n{text}", code.code));
+                failures.push_str(&format!("\n{} {heading}: {found:?}\n", code.code));
                 failures.push_str(&dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false));
             }
         }
