@@ -98,7 +98,11 @@ fn compiled(watch: &Watch) {
                 report.program, report.micros, report.code_bytes
             );
         } else {
-            eprintln!("stage {stage}: {} is interpreted, because of: {}", report.program, report.not_compiled.join("; "));
+            eprintln!(
+                "stage {stage}: {} is interpreted, because of: {}",
+                report.program,
+                report.not_compiled.join("; ")
+            );
         }
     }
 }

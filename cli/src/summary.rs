@@ -58,7 +58,11 @@ pub fn text(job: &str, summary: &Summary) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(out, "{job}: done in {}", duration(summary.elapsed));
     let rate = summary.bytes_in as f64 / summary.elapsed.as_secs_f64().max(1e-6);
-    let rate = if summary.bytes_in > 0 { format!(", {} ({}/s)", bytes(summary.bytes_in), bytes(rate as u64)) } else { String::new() };
+    let rate = if summary.bytes_in > 0 {
+        format!(", {} ({}/s)", bytes(summary.bytes_in), bytes(rate as u64))
+    } else {
+        String::new()
+    };
     let _ = writeln!(out, "  read      {}{rate}", rows(summary.rows_in));
     if summary.rejected > 0 {
         let kept = match &summary.rejects {

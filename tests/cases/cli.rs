@@ -122,7 +122,8 @@ fn ctrl_c_leaves_no_result_and_no_residue() {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(200));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let killed =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(killed.success());
     let status = child.wait().expect("dfc ends");
     let mut stderr = String::new();

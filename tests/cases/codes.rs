@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dfc_compiler::{Checked, Compiler};
 use dfc_compiler::files::MemoryFiles;
+use dfc_compiler::{Checked, Compiler};
 use dfc_diagnostics::codes::CODES;
 
 /// The `df` blocks below a heading. A block may begin with `// file: name.df`; without it it is `pipeline.df`.

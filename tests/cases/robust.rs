@@ -37,15 +37,42 @@ fn pipelines() -> Vec<(PathBuf, String)> {
 
 /// Words that a mutation puts in.
 const WORDS: [&str; 30] = [
-    "job", "stream", "source", "sink", "record", "fn", "param", "use", "|>", "(", ")", "[", "]", "{", "}", ",", ":", "=",
-    "null", "?", "99999999999999999999", "\"", "f\"{", "@2026-02-30", "as int8", "left.", "??", "match", "...", "金",
+    "job",
+    "stream",
+    "source",
+    "sink",
+    "record",
+    "fn",
+    "param",
+    "use",
+    "|>",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "=",
+    "null",
+    "?",
+    "99999999999999999999",
+    "\"",
+    "f\"{",
+    "@2026-02-30",
+    "as int8",
+    "left.",
+    "??",
+    "match",
+    "...",
+    "金",
 ];
 
 /// Removes, doubles, swaps or replaces tokens, or cuts the text at any byte.
 fn mutated(text: &str, random: &mut Random) -> String {
     let tokens = dfc_grammar::lex(text);
-    let mut parts: Vec<&str> =
-        tokens.iter().map(|t| &text[t.span.start as usize..t.span.end as usize]).collect();
+    let mut parts: Vec<&str> = tokens.iter().map(|t| &text[t.span.start as usize..t.span.end as usize]).collect();
     for _ in 0..1 + random.below(4) {
         if parts.is_empty() {
             break;

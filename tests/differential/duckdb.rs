@@ -120,7 +120,10 @@ fn expression(random: &mut Random, ty: Ty, depth: usize) -> Both {
             match random.below(4) {
                 0 => both(format!("last_day({})", a.df), format!("last_day({})", a.sql)),
                 1 => both(format!("({} + 10d)", a.df), format!("cast({} + interval 10 day as date)", a.sql)),
-                2 => both(format!("date(date_trunc(\"month\", {}))", a.df), format!("cast(date_trunc('month', {}) as date)", a.sql)),
+                2 => both(
+                    format!("date(date_trunc(\"month\", {}))", a.df),
+                    format!("cast(date_trunc('month', {}) as date)", a.sql),
+                ),
                 _ => choose(random, Ty::Date, depth),
             }
         }
@@ -142,7 +145,8 @@ fn expression(random: &mut Random, ty: Ty, depth: usize) -> Both {
                     format!("({} between {} and {})", x.sql, y.sql, z.sql),
                 ),
                 5 => {
-                    let (x, pattern) = (expression(random, Ty::Text, depth - 1), random.pick(&["a%", "%b%", "_b%", "%"]));
+                    let (x, pattern) =
+                        (expression(random, Ty::Text, depth - 1), random.pick(&["a%", "%b%", "_b%", "%"]));
                     both(format!("({} like \"{pattern}\")", x.df), format!("({} like '{pattern}')", x.sql))
                 }
                 _ => {
@@ -239,7 +243,10 @@ fn random_expressions_agree_with_duckdb() {
             let output = dfc(dir.path(), &["run", "pipeline.df", "--engine", tier, "--set", &format!("out={tier}")]);
             assert_eq!(output.code, 0, "seed {seed}\n{pipeline}\n{}", output.stderr);
             let path = |name: &str| dir.path().join(name).display().to_string();
-            python::script("expressions.py", &[&path("in.csv"), SQL_COLUMNS, &path("query.sql"), &path(&format!("{tier}.csv"))]);
+            python::script(
+                "expressions.py",
+                &[&path("in.csv"), SQL_COLUMNS, &path("query.sql"), &path(&format!("{tier}.csv"))],
+            );
         }
     }
 }
