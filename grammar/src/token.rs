@@ -1,7 +1,7 @@
 //! Tokens: what the lexer cuts a file into.
 //!
 //! Lossless: the texts of a file's tokens, joined, are the file. A token carries its kind and its place, never a
-//! decoded value: decoding (and complaining about the content) is [`crate::literal`]'s. Item words such as `job` and
+//! decoded value: decoding (and complaining about the content) is `crate::literal`'s. Item words such as `job` and
 //! `stream` are plain names here; only reserved words have kinds of their own. What other languages write (`&&`, `'…'`,
 //! `#`) has kinds too, so that it can be answered with what is written here.
 

@@ -130,7 +130,7 @@ unsafe fn write(context: *mut Context, out: *mut TextRef, write: impl FnOnce(&mu
 /// The text of an integer; `unsigned` is 1 where the bits are those of a `uint64`.
 ///
 /// # Safety
-/// See [`write`].
+/// See [`write()`].
 pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRef, value: i64, unsigned: u64) {
     // SAFETY: promised by the caller.
     unsafe {
@@ -144,7 +144,7 @@ pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRe
 /// The text of a decimal.
 ///
 /// # Safety
-/// See [`write`].
+/// See [`write()`].
 pub(super) unsafe extern "C" fn decimal_text(
     context: *mut Context,
     out: *mut TextRef,
@@ -161,7 +161,7 @@ pub(super) unsafe extern "C" fn decimal_text(
 /// The text of a date.
 ///
 /// # Safety
-/// See [`write`].
+/// See [`write()`].
 pub(super) unsafe extern "C" fn date_text(context: *mut Context, out: *mut TextRef, day: i64) {
     // SAFETY: promised by the caller.
     unsafe { write(context, out, |line| dfc_eval::push_value(line, &Value::Date(day as i32), &Type::Date)) }
