@@ -71,7 +71,7 @@ pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operator
 pub fn parse(text: &str) -> Parse {
     if text.len() > LIMITS.file_bytes {
         let message = format!("the file has {} bytes; at most {} are read", text.len(), LIMITS.file_bytes);
-        let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "too large")
+        let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "")
             .help("split it, and take the parts in with `use`");
         return Parse { errors: vec![fault], ..Parse::default() };
     }

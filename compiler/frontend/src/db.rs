@@ -151,7 +151,9 @@ fn read(system: &dyn FileSystem, path: &Path) -> Result<Arc<str>, String> {
         std::io::ErrorKind::NotFound => "there is no such file".to_string(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
         std::io::ErrorKind::IsADirectory => "it is a folder".to_string(),
-        _ => error.to_string(),
+        std::io::ErrorKind::InvalidInput => "that is no path".to_string(),
+        // The system's number says nothing to people.
+        _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     })?;
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(bytes);
     match String::from_utf8(bytes) {

@@ -3,7 +3,7 @@
 //! It may not know what is in the files.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// Reads files for the compiler.
@@ -26,7 +26,14 @@ pub struct RealFiles;
 
 impl FileSystem for RealFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
+        let mut file = std::fs::File::open(path)?;
+        if file.metadata()?.is_file() {
+            return std::fs::read(path);
+        }
+        // A device may never end; one byte more than is read tells that it was too much.
+        let mut bytes = Vec::new();
+        file.by_ref().take(dfc_grammar::LIMITS.file_bytes as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
@@ -65,6 +72,9 @@ pub fn normalise(path: &Path) -> PathBuf {
             },
             other => out.push(other),
         }
+    }
+    if out.as_os_str().is_empty() && !path.as_os_str().is_empty() {
+        out.push(".");
     }
     out
 }

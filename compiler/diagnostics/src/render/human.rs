@@ -8,6 +8,9 @@ use ariadne::{Color, Config, IndexType, Label, Report, ReportKind};
 use super::FileText;
 use crate::{Diagnostic, Place, Severity};
 
+/// Bytes of the longest line that is shown; a file with longer ones was not written by hand.
+const LONGEST_LINE: usize = 2000;
+
 /// The diagnostics as text for a terminal, with colours if wanted. Lines have no trailing blanks.
 pub fn human(diagnostics: &[Diagnostic], files: &[FileText], color: bool) -> String {
     let mut out = String::new();
@@ -35,6 +38,11 @@ fn one(diagnostic: &Diagnostic, files: &[FileText], color: bool) -> String {
     // What concerns a file as a whole has no place to show.
     let nowhere = diagnostic.label.is_empty() && diagnostic.place.start == diagnostic.place.end;
     let Some(span) = span(diagnostic.place, files).filter(|_| !nowhere) else { return plain(diagnostic) };
+    let places = diagnostic.related.iter().map(|(place, _)| *place).chain([diagnostic.place]);
+    if places.into_iter().any(|place| line_length(place, files) > LONGEST_LINE) {
+        let (line, column) = files[diagnostic.place.file.0 as usize].position(diagnostic.place.start);
+        return format!("{}\n  at {}:{line}:{column}", plain(diagnostic), span.0);
+    }
     let mut report = Report::build(kind, span.clone())
         .with_config(Config::default().with_color(color).with_index_type(IndexType::Byte).with_compact(false))
         .with_code(diagnostic.code)
@@ -95,6 +103,14 @@ fn plain(diagnostic: &Diagnostic) -> String {
         let _ = write!(text, "\n  help: {help}");
     }
     text
+}
+
+/// The length in bytes of the line that a place starts on.
+fn line_length(place: Place, files: &[FileText]) -> usize {
+    let Some(file) = files.get(place.file.0 as usize) else { return 0 };
+    let (before, after) = file.text.as_bytes().split_at(file.floor(place.start));
+    let is_end = |byte: &u8| *byte == b'\n';
+    before.iter().rev().take_while(|b| !is_end(b)).count() + after.iter().take_while(|b| !is_end(b)).count()
 }
 
 /// The line that a place ends on.

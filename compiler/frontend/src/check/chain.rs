@@ -42,7 +42,7 @@ impl ItemContext<'_> {
             let problem = LocalDiagnostic::error(
                 "E0308",
                 self.loc(link.name.span),
-                format!("a source only reads: `{}` belongs into a stream", link.name.text),
+                format!("a source only reads: `{}` belongs in a stream", link.name.text),
                 "not in a source",
             );
             self.error(problem.help(format!("write `stream x = {name} |> {}(…)`", link.name.text)));

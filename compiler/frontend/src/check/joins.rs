@@ -19,6 +19,13 @@ struct Condition {
     equal: Vec<(usize, usize)>,
 }
 
+impl Condition {
+    /// The right field that a left one is equal to.
+    fn partner(&self, left: usize) -> Option<usize> {
+        self.equal.iter().find(|(l, _)| *l == left).map(|&(_, r)| r)
+    }
+}
+
 /// The kind of a join and what follows from it.
 struct Shape {
     kind: JoinKind,
@@ -174,10 +181,12 @@ impl ItemContext<'_> {
             }
             column
         };
+        let taken = if only_left { Vec::new() } else { self.taken(right, condition, merges, bound)? };
+        // A key that is taken from the right too keeps each side's own value: it tells which side a row comes from.
+        let both = |partner: usize| bound.get("take").is_some() && taken.iter().any(|(index, ..)| *index == partner);
         let (mut output, mut columns) = (Vec::new(), Vec::new());
         for (index, column) in left.iter().enumerate() {
-            let partner = condition.equal.iter().find(|(l, _)| *l == index).map(|(_, r)| *r);
-            match partner.filter(|_| merges) {
+            match condition.partner(index).filter(|&partner| merges && !both(partner)) {
                 Some(partner) => {
                     let other = &right[partner];
                     if column.ty.ty != other.ty.ty {
@@ -201,7 +210,6 @@ impl ItemContext<'_> {
         if only_left {
             return Some((output, columns));
         }
-        let taken = self.taken(right, condition, bound)?;
         for (index, name, arg) in taken {
             if let Some(clash) = columns.iter().find(|c| c.name == name) {
                 let at = arg.map_or(bound.call.name.span, |a| a.span);
@@ -247,11 +255,15 @@ impl ItemContext<'_> {
         &mut self,
         right: &[Column],
         condition: &Condition,
+        merges: bool,
         bound: &Bound<'b>,
     ) -> Option<Vec<(usize, String, Option<&'b Arg>)>> {
         if bound.get("take").is_none() {
-            // An equal key appears once: the left one stands for both.
-            let equal = |index: usize| condition.equal.iter().any(|(_, r)| *r == index);
+            // An equal key appears once: the left one stands for both. Where it merges, for the one that it merges with only:
+            // in a row without a left side a second one can differ.
+            let equal = |index: usize| {
+                condition.equal.iter().any(|&(l, r)| r == index && (!merges || condition.partner(l) == Some(r)))
+            };
             let rest = right.iter().enumerate().filter(|(index, _)| !equal(*index));
             return Some(rest.map(|(index, column)| (index, column.name.clone(), None)).collect());
         }

@@ -6,6 +6,9 @@ use dfc_ir::{CastMode, DataType, Expr, ExprKind, Value};
 use crate::nearest::nearest;
 use crate::{Checker, Column, Loc, Scope};
 
+/// Nodes that functions may add to an expression.
+pub(crate) const BUDGET: usize = 100_000;
+
 /// Names listed in a message at most.
 const LISTED: usize = 12;
 
@@ -228,7 +231,6 @@ impl Checker<'_> {
 
     /// Counts nodes that functions add; past the budget an error.
     pub(crate) fn spend(&mut self, nodes: usize, span: Span) -> bool {
-        const BUDGET: usize = 100_000;
         self.state.inlined += nodes;
         if self.state.inlined <= BUDGET {
             return true;

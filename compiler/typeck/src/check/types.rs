@@ -1,6 +1,8 @@
 //! Types as written: names, decimals' bounds, records.
 
-use dfc_grammar::ast;
+use std::collections::HashMap;
+
+use dfc_grammar::ast::{self, Span};
 use dfc_ir::types::{IntType, MAX_PRECISION};
 use dfc_ir::{DataType, Field, Type};
 
@@ -58,10 +60,11 @@ impl Checker<'_> {
     pub fn resolve_fields(&mut self, fields: &[ast::FieldDecl]) -> Option<Vec<Field>> {
         let mut out: Vec<Field> = Vec::new();
         let mut sound = true;
-        for (n, decl) in fields.iter().enumerate() {
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for decl in fields {
             let ty = self.value_type(&decl.ty);
-            if let Some(first) = fields[..n].iter().find(|before| before.name.text == decl.name.text) {
-                let first = self.loc(first.name.span);
+            if let Some(first) = seen.get(decl.name.text.as_str()) {
+                let first = self.loc(*first);
                 self.error(
                     "E0425",
                     decl.name.span,
@@ -71,6 +74,8 @@ impl Checker<'_> {
                 .related(first, "here first")
                 .help("leave one of them out, or give it another name");
                 sound = false;
+            } else {
+                seen.insert(&decl.name.text, decl.name.span);
             }
             match ty {
                 Some(ty) => out.push(Field {

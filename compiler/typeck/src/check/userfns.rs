@@ -6,7 +6,7 @@ use dfc_grammar::ast::{self, Span};
 use dfc_ir::{DataType, Expr, ExprKind, Type, Value};
 
 use super::calls::parameter_names;
-use super::names::size;
+use super::names::{BUDGET, size};
 use super::overloads::{in_class, is_class};
 use crate::checker::{Local, State};
 use crate::nearest::nearest;
@@ -143,6 +143,10 @@ impl Checker<'_> {
         let name = call.name.text.as_str();
         if let Some(at) = self.state.calls.iter().position(|caller| caller == name) {
             self.recursion(at, call);
+            return None;
+        }
+        // Said where the budget was passed; going on would take as long as the expression is large.
+        if self.state.inlined > BUDGET {
             return None;
         }
         if self.state.calls.len() >= MAX_CALLS {
