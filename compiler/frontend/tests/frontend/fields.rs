@@ -60,6 +60,16 @@ fn joins() {
         fields(&format!("{left} |> join(users, on: id, kind: full)")),
         ["id: int64", "user_id: int64?", "name: string?", "country: string?"]
     );
+    // A key that is taken from the right too is not merged: it tells which side a row comes from.
+    assert_eq!(
+        fields(&format!("{left} |> join(users, on: id, kind: full, take: [other: right.id])")),
+        ["id: int64?", "user_id: int64?", "other: int64?"]
+    );
+    // A second right key can differ in a row without a left side, so it stays.
+    assert_eq!(
+        fields(&format!("{left} |> join(users |> select(a: id, b: id), on: id == a and id == b, kind: right)")),
+        ["id: int64", "user_id: int64?", "b: int64"]
+    );
     assert_eq!(fields(&format!("{left} |> join(users, on: id, kind: anti)")), ["id: int64", "user_id: int64"]);
     assert_eq!(
         fields(&format!(
