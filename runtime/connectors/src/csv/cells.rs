@@ -31,6 +31,17 @@ pub(crate) enum Cell<'a> {
     Damaged(&'a [u8]),
 }
 
+/// How a field that is there is dressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Its bytes are its text.
+    Plain,
+    /// Its text stands between two quotes, nothing in it is escaped.
+    Enclosed,
+    /// Only [`Cells::cell`] knows.
+    Dressed,
+}
+
 impl<'a> Cells<'a> {
     /// Column `column` of the file (not of the projection).
     pub(crate) fn new(data: &'a [u8], index: &'a Index, column: usize, dialect: &'a Dialect, has_quotes: bool) -> Self {
@@ -67,6 +78,24 @@ impl<'a> Cells<'a> {
     pub(crate) fn bytes(&self, row: usize) -> &'a [u8] {
         let (start, end) = self.bounds(row);
         self.data.get(start..end).unwrap_or_default()
+    }
+
+    /// How the field between these bounds is dressed.
+    #[inline]
+    pub(crate) fn form(&self, start: usize, end: usize) -> Form {
+        if !self.dressed {
+            return Form::Plain;
+        }
+        let bytes = &self.data[start..end];
+        match (self.dialect.trim, self.dialect.quote, bytes) {
+            (true, ..) => Form::Dressed,
+            (false, Some(quote), [first, inner @ .., last]) if *first == quote => {
+                let enclosed = *last == quote && memchr::memchr2(quote, self.dialect.escape, inner).is_none();
+                if enclosed { Form::Enclosed } else { Form::Dressed }
+            }
+            (false, Some(quote), [only]) if *only == quote => Form::Dressed,
+            _ => Form::Plain,
+        }
     }
 
     /// The field's text.

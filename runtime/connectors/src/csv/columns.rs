@@ -14,7 +14,7 @@ use dfc_batch::{ColumnBuilder, arrow_type};
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Type, Value};
 
-use super::cells::{Cell, Cells};
+use super::cells::{Cell, Cells, Form};
 use crate::rows::{Fault, Faults, shown};
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, bad_encoding, read, unexpected_null};
@@ -206,20 +206,30 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     let mut views: Vec<u128> = Vec::with_capacity(rows);
     let mut valid = Validity::new(ty, rows);
     let mut beside: Vec<u8> = Vec::new();
-    let (mut in_chunk, simple) = (false, !cells.dressed && cx.utf8 && !is_json);
+    let (mut in_chunk, simple) = (false, cx.utf8 && !is_json);
     for row in 0..rows {
         let (start, end) = cells.bounds(row);
         if simple && start <= end {
-            let bytes = &data[start..end];
-            if ty.nullable && bytes == cx.nulls {
-                views.push(0);
-                valid.push(false);
-            } else {
-                in_chunk |= bytes.len() > 12;
-                views.push(view_into(data, start, end, 0));
-                valid.push(true);
+            match cells.form(start, end) {
+                Form::Plain if ty.nullable && &data[start..end] == cx.nulls => {
+                    views.push(0);
+                    valid.push(false);
+                    continue;
+                }
+                Form::Plain => {
+                    in_chunk |= end - start > 12;
+                    views.push(view_into(data, start, end, 0));
+                    valid.push(true);
+                    continue;
+                }
+                Form::Enclosed => {
+                    in_chunk |= end - start - 2 > 12;
+                    views.push(view_into(data, start + 1, end - 1, 0));
+                    valid.push(true);
+                    continue;
+                }
+                Form::Dressed => {}
             }
-            continue;
         }
         let found = match cells.cell(row) {
             Cell::Missing if ty.nullable => Ok(None),

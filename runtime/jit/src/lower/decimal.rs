@@ -64,6 +64,9 @@ impl Lowerer<'_> {
             return self.decimal_helper(op, left, right, result, l, r, valid);
         }
         let (digits, scale) = exact(op, left, right);
+        if op == BinaryOp::Mul && scale == result.1 && result.0 == MAX_PRECISION && digits > u32::from(MAX_PRECISION) {
+            return self.product_of_mostly_small(left, right, result, l, r, valid);
+        }
         if digits > u32::from(MAX_PRECISION) || scale != result.1 {
             return self.decimal_helper(op, left, right, result, l, r, valid);
         }
@@ -84,6 +87,41 @@ impl Lowerer<'_> {
             self.fail_if(bad, valid);
         }
         self.at_width(value, result.0)
+    }
+
+    /// A product whose type can pass 38 digits: values rarely do. Two mantissas of 64 bits have a product below 2^126, and
+    /// that is below 10^38: no check. Anything larger goes to the helper.
+    fn product_of_mostly_small(
+        &mut self,
+        left: Shape,
+        right: Shape,
+        result: Shape,
+        l: ir::Value,
+        r: ir::Value,
+        valid: Option<ir::Value>,
+    ) -> ir::Value {
+        let (l, r) = (self.at_width(l, MAX_PRECISION), self.at_width(r, MAX_PRECISION));
+        let (small_l, small_r) = (self.fits_64_bits(l), self.fits_64_bits(r));
+        let small = self.b.ins().band(small_l, small_r);
+        let (fast, slow, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        let product = self.b.append_block_param(done, types::I128);
+        self.b.set_cold_block(slow);
+        self.b.ins().brif(small, fast, &[], slow, &[]);
+        self.b.switch_to_block(fast);
+        let value = self.b.ins().imul(l, r);
+        self.b.ins().jump(done, &[value.into()]);
+        self.b.switch_to_block(slow);
+        let value = self.decimal_helper(BinaryOp::Mul, left, right, result, l, r, valid);
+        self.b.ins().jump(done, &[value.into()]);
+        self.b.switch_to_block(done);
+        product
+    }
+
+    /// Whether a 128-bit value is the sign extension of its low half.
+    fn fits_64_bits(&mut self, value: ir::Value) -> ir::Value {
+        let (low, high) = self.b.ins().isplit(value);
+        let sign = self.b.ins().sshr_imm_u(low, 63);
+        self.b.ins().icmp(IntCC::Equal, high, sign)
     }
 
     /// A mantissa in the register for so many digits.
