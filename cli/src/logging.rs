@@ -4,11 +4,12 @@ use dfc_engine::{Event, Moment};
 
 use crate::args::LogFormat;
 
-/// Starts the log. Without a format there is none, unless the environment asks for it (`DFC_LOG=info`).
+/// Starts the log: what this program says, not what the libraries under it do. Without a format there is none, unless the
+/// environment asks for one (`DFC_LOG=dfc=debug`, in the form of `RUST_LOG`).
 pub fn start(format: Option<LogFormat>) {
     let filter = match (std::env::var("DFC_LOG"), format) {
         (Ok(filter), _) => filter,
-        (Err(_), Some(_)) => "info".to_owned(),
+        (Err(_), Some(_)) => "dfc=info".to_owned(),
         (Err(_), None) => return,
     };
     let subscriber = tracing_subscriber::fmt()
@@ -23,11 +24,12 @@ pub fn start(format: Option<LogFormat>) {
     };
 }
 
-/// Logs what happened in the engine. Times are milliseconds since the run's start.
-pub fn event(event: &Event) {
+/// Logs what happened in the engine while `job` ran. Times are milliseconds since the run's start.
+pub fn event(job: &str, event: &Event) {
     match event {
-        Event::Started { job, .. } => tracing::info!(%job, event = "started"),
+        Event::Started { .. } => tracing::info!(job, event = "started"),
         Event::Compiled { stage, report } => tracing::info!(
+            job,
             stage,
             program = report.program,
             micros = report.micros,
@@ -36,19 +38,19 @@ pub fn event(event: &Event) {
             event = "compiled"
         ),
         Event::StageStarted { stage, name, tasks, at } => {
-            tracing::info!(stage, %name, tasks, at_ms = at.as_millis() as u64, event = "stage_started");
+            tracing::info!(job, stage, %name, tasks, at_ms = at.as_millis() as u64, event = "stage_started");
         }
         Event::StageFinished { stage, at } => {
-            tracing::info!(stage, at_ms = at.as_millis() as u64, event = "stage_finished");
+            tracing::info!(job, stage, at_ms = at.as_millis() as u64, event = "stage_finished");
         }
         Event::Operator { id, moment, at } => {
-            let (job, operator, stage, task) = (&id.job, &id.operator, id.stage, id.task);
+            let (operator, stage, task) = (&id.operator, id.stage, id.task);
             let at_ms = at.as_millis() as u64;
             match moment {
-                Moment::Opened => tracing::info!(%job, %operator, stage, task, at_ms, event = "opened"),
-                Moment::FirstRow => tracing::info!(%job, %operator, stage, task, at_ms, event = "first_row"),
+                Moment::Opened => tracing::info!(job, %operator, stage, task, at_ms, event = "opened"),
+                Moment::FirstRow => tracing::info!(job, %operator, stage, task, at_ms, event = "first_row"),
                 Moment::Closed { rows_in, rows_out, batches, busy } => tracing::info!(
-                    %job,
+                    job,
                     %operator,
                     stage,
                     task,

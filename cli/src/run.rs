@@ -19,12 +19,16 @@ use crate::{logging, report, summary};
 pub fn run(args: &RunArgs) -> Result<Outcome> {
     logging::start(args.log_format);
     let compiler = report::compiler(&args.set);
-    let checked = compiler.check(&args.file);
-    report::findings(&checked, args.format)?;
-    let Ok(plan) = compiler.plan(&args.file) else {
-        eprintln!("{}; nothing was run", report::verdict(&args.file, &checked));
-        return Ok(Outcome::Failed);
+    // What refuses a plan has all findings: those of the check, and what only a run needs (a parameter's value, a job).
+    let plan = match compiler.plan(&args.file) {
+        Ok(plan) => plan,
+        Err(refused) => {
+            report::findings(&refused, args.format)?;
+            eprintln!("{}; nothing was run", report::verdict(&args.file, &refused));
+            return Ok(Outcome::Failed);
+        }
     };
+    report::findings(&compiler.check(&args.file), args.format)?;
     let stages = dfc_planner::plan_stages(&plan);
     let options = RunOptions {
         parallelism: args.parallelism.map_or(0, usize::from),
@@ -38,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         rejects_folder: stages.job.errors.to.as_ref().map(|to| beside(&args.file, to)),
         ..RunOptions::default()
     };
-    let watch = Arc::new(Watch::default());
+    let watch = Arc::new(Watch { job: stages.job.name.clone(), ..Watch::default() });
     let display = Display::start(watch.progress.clone());
     let result = dfc_engine::run(&stages, options, watch.clone());
     drop(display);
@@ -68,13 +72,14 @@ fn beside(pipeline: &Path, path: &str) -> PathBuf {
 /// What the engine reports while it runs.
 #[derive(Default)]
 struct Watch {
+    job: String,
     progress: Arc<OnceLock<Arc<Progress>>>,
     compiled: Mutex<Vec<(usize, CompileReport)>>,
 }
 
 impl Observer for Watch {
     fn event(&self, event: &Event) {
-        logging::event(event);
+        logging::event(&self.job, event);
         match event {
             // A run starts once; a second start would keep the first one's counters.
             Event::Started { progress, .. } => drop(self.progress.set(progress.clone())),

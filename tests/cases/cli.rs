@@ -102,6 +102,29 @@ fn the_log_is_json_with_job_operator_and_task() {
         let line = line.unwrap_or_else(|| panic!("no `{event}` of the source: {}", run.stderr));
         assert_eq!((line["job"].as_str(), line["task"].as_u64()), (Some("copy"), Some(0)), "{line}");
     }
+    let foreign: Vec<_> = lines.iter().filter(|l| l["job"] != "copy" || l["event"].is_null()).collect();
+    assert!(foreign.is_empty(), "every line is an event of the job: {foreign:#?}");
+    let opened = lines.iter().filter(|l| l["event"] == "opened" && l["operator"] == "a").count();
+    assert_eq!(opened, 1, "everything is said once: {}", run.stderr);
+    assert!(lines.iter().any(|l| l["event"] == "finished" && l["rows_out"] == 1), "{}", run.stderr);
+}
+
+/// What only a run needs is said too, not just refused.
+#[test]
+fn what_has_no_plan_is_told_why() {
+    let without_value = COPY.replace("n > 1", "n > m").replace("record", "param m: int64\nrecord");
+    let library = "record R { n: int64 }\n";
+    let dir = folder(&[("p.df", &without_value), ("library.df", library), ("in.csv", "n,s\n1,a\n2,b\n")]);
+    for (file, code) in [("p.df", "E0622"), ("library.df", "E0")] {
+        let run = dfc(dir.path(), &["run", file]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("[{code}")) && run.stderr.contains("1 error; nothing was run"),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(dfc(dir.path(), &["run", "p.df", "--set", "m=1"]).code, 0);
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub struct Overload {
     pub decl: ast::Native,
     /// Its documentation without the examples.
     pub doc: String,
-    /// Its examples: expressions that are true, or (second part `true`) that are errors.
+    /// Its examples: expressions that are true, or (second part `true`) that are errors. Those of an aggregate end with the
+    /// values it is computed over, ` for x = [1, null, 3]`.
     pub examples: Vec<(String, bool)>,
     /// `upper(s: string) -> string`
     pub signature: String,

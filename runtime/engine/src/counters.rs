@@ -102,14 +102,12 @@ impl TaskCx {
     /// The first task of its stage begins.
     pub(crate) fn stage_started(&self, stage: &StageCx) {
         let at = self.job.started.elapsed();
-        tracing::info!(job = %self.job.job, stage = stage.index, name = %stage.name, tasks = stage.tasks, "stage started");
         let event = Event::StageStarted { stage: stage.index, name: stage.name.clone(), tasks: stage.tasks, at };
         self.job.observer.event(&event);
     }
 
     /// The last task of its stage has ended.
     pub(crate) fn stage_finished(&self) {
-        tracing::info!(job = %self.job.job, stage = self.stage, "stage finished");
         self.job.observer.event(&Event::StageFinished { stage: self.stage, at: self.job.started.elapsed() });
     }
 
@@ -136,15 +134,8 @@ impl TaskCx {
     }
 
     fn tell(&self, slot: usize, moment: Moment) {
-        let Slot { operator, rows_in, rows_out, .. } = &self.slots[slot];
-        let id =
-            OperatorId { job: self.job.job.clone(), operator: operator.clone(), stage: self.stage, task: self.task };
-        let (job, stage, task) = (&*id.job, id.stage, id.task);
-        match &moment {
-            Moment::Opened => tracing::info!(job, %operator, stage, task, "opened"),
-            Moment::FirstRow => tracing::info!(job, %operator, stage, task, "first row"),
-            Moment::Closed { .. } => tracing::info!(job, %operator, stage, task, rows_in, rows_out, "closed"),
-        }
+        let operator = self.slots[slot].operator.clone();
+        let id = OperatorId { job: self.job.job.clone(), operator, stage: self.stage, task: self.task };
         self.job.observer.event(&Event::Operator { id, moment, at: self.job.started.elapsed() });
     }
 }

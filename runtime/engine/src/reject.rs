@@ -127,6 +127,7 @@ impl ErrorHandler {
         let first = kept.first.clone().unwrap_or_else(|| RowError::new("R0199", "a row was rejected"));
         let limit = match self.limit() {
             Some(0) => Some("none".to_owned()),
+            Some(1) => Some("1 row".to_owned()),
             limit => limit.map(|limit| format!("{limit} rows")),
         };
         let ratio = self.policy.ratio_ppm.map(|ppm| {

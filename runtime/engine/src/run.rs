@@ -57,14 +57,14 @@ pub fn run_with(
         stats: Mutex::default(),
         scheduler: Scheduler::new(),
     });
-    tracing::info!(job = %job.job, "job started");
     let mut sinks = Vec::new();
     let result = execute(connectors, plan, &options, &job, &mut sinks);
     match &result {
         Ok(summary) => {
-            tracing::info!(job = %job.job, rows_in = summary.rows_in, rows_out = summary.rows_out(), "job finished");
+            let (rows_in, rows_out) = (summary.rows_in, summary.rows_out());
+            tracing::info!(job = %job.job, rows_in, rows_out, rejected = summary.rejected, event = "finished");
         }
-        Err(error) => tracing::error!(job = %job.job, code = error.code(), %error, "job failed"),
+        Err(error) => tracing::error!(job = %job.job, code = error.code(), %error, event = "failed"),
     }
     result
 }

@@ -272,15 +272,6 @@ impl Setup<'_> {
     }
 
     fn compiled(&self, stage: usize, report: CompileReport) {
-        tracing::debug!(
-            job = %self.job.job,
-            operator = %report.program,
-            stage,
-            micros = report.micros,
-            code_bytes = report.code_bytes,
-            interpreted = ?report.not_compiled,
-            "compiled"
-        );
         self.job.observer.event(&Event::Compiled { stage, report });
     }
 

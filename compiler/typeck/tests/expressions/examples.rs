@@ -10,7 +10,8 @@ fn every_example_of_a_function_holds() {
     let globals = Globals::default();
     let mut count = 0;
     let mut wrong = Vec::new();
-    for function in FunctionTable::standard().iter() {
+    // Those of aggregates need rows: the tests of the whole program run them.
+    for function in FunctionTable::standard().iter().filter(|function| !function.aggregate) {
         for (example, fails) in function.overloads.iter().flat_map(|overload| &overload.examples) {
             count += 1;
             let mut sites = NoSites;
