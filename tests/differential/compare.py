@@ -97,4 +97,5 @@ def main():
             sys.exit(f"{workload}: order or averages differ: {rows}")
 
 
-main()
+if __name__ == "__main__":
+    main()
