@@ -8,6 +8,7 @@ mod cases {
     mod examples;
     mod functions;
     mod hostile;
+    mod odd;
     mod robust;
 }
 mod differential {

@@ -631,7 +631,12 @@ impl<'s, 'a> Place<'s, 'a> {
             }
             let goes_on = if chain { "expected `|>` or the end of it" } else { "expected the end of it" };
             let fault = self.fault(error::UNEXPECTED, format!("the `{item}` is complete before {found}"), goes_on);
-            return if chain { fault.help("the next operator of a chain stands after `|>`") } else { fault };
+            let next_item = self.here().is_some_and(|s| ITEM_WORDS.iter().any(|(name, _)| *name == self.source(s)));
+            return match chain {
+                _ if next_item => fault.help("an item starts on a line of its own"),
+                true => fault.help("the next operator of a chain stands after `|>`"),
+                false => fault,
+            };
         }
         let sized = (1..4).any(|by| self.before(by).is_some_and(|symbol| symbol.sym == Sym::Word(Word::Decimal)));
         if sized && (self.is(T::RParen) || !e.value()) && !e.type_() {

@@ -86,3 +86,50 @@ fn ten_mistakes_of_ten_kinds_give_ten_diagnostics() {
     distinct.dedup();
     assert_eq!((found.len(), distinct.len()), (10, 10), "{found:?}");
 }
+
+#[test]
+fn json_holds_every_field_of_every_finding() {
+    let folder = root().join("tests/golden/diagnostics");
+    for file in ["many-ten-mistakes.df", "E0410-unicode-fields.df", "E0206-clash.df", "W0501-scale-lost.df"] {
+        let output = dfc(&folder, &["check", file, "--format", "json"]);
+        assert!(!output.stdout.is_empty(), "{file}");
+        for line in output.stdout.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            for name in ["code", "severity", "message", "file"] {
+                assert!(value[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {line}");
+            }
+            let labels = value["labels"].as_array().unwrap_or_else(|| panic!("labels: {line}"));
+            let fixes = value["fixes"].as_array().unwrap_or_else(|| panic!("fixes: {line}"));
+            assert!(value["notes"].is_array() && (value["help"].is_string() || value["help"].is_null()), "{line}");
+            for placed in [&value].into_iter().chain(labels).chain(fixes) {
+                let number = |name: &str| placed[name].as_u64().unwrap_or_else(|| panic!("{name}: {line}"));
+                let (start, end) = ((number("line"), number("column")), (number("end_line"), number("end_column")));
+                assert!(start.0 >= 1 && start.1 >= 1 && start <= end, "{line}");
+            }
+            assert!(labels.iter().all(|label| label["message"].is_string()), "{line}");
+            assert!(fixes.iter().all(|fix| fix["title"].is_string() && fix["text"].is_string()), "{line}");
+        }
+    }
+    // Columns count characters, not bytes.
+    let output = dfc(&folder, &["check", "E0410-unicode-fields.df", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(output.stdout.trim()).expect("one finding");
+    assert_eq!(
+        (value["line"].as_u64(), value["column"].as_u64(), value["end_column"].as_u64()),
+        (Some(4), Some(40), Some(42))
+    );
+}
+
+#[test]
+fn nothing_is_coloured_without_a_terminal() {
+    let folder = root().join("tests/golden/diagnostics");
+    for no_color in [true, false] {
+        let mut command = crate::support::binary();
+        command.current_dir(&folder).args(["check", "many-ten-mistakes.df"]);
+        if !no_color {
+            command.env_remove("NO_COLOR");
+        }
+        let output = crate::support::run(&mut command);
+        assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
+        assert!(output.stderr.lines().all(|line| line.trim_end() == line), "blanks at a line's end");
+    }
+}

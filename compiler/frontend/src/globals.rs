@@ -126,7 +126,17 @@ impl<'db> Resolver<'_, 'db> {
             })
             .collect();
         for (item, function) in functions {
-            self.with_checker(item, |checker| checker.check_fn(&function));
+            let too_large = self.with_checker(item, |checker| {
+                let sound = checker.check_fn(&function);
+                let found = &checker.diagnostics;
+                found.iter().any(|problem| problem.code == "E0422") || (!sound && found.is_empty())
+            });
+            if too_large {
+                // Every use would find out again, and that takes as long as the function is large.
+                let name = function.decl.name.text.clone();
+                self.globals.functions.remove(&name);
+                self.globals.broken.insert(name);
+            }
         }
         for name in self.given.keys() {
             if self
@@ -342,13 +352,17 @@ impl<'db> Resolver<'_, 'db> {
 /// The fields of a record, resolved; `None` if one of them is refused.
 pub fn record_fields(checker: &mut Checker<'_>, decls: &[FieldDecl]) -> Option<Vec<Field>> {
     let fields = checker.resolve_fields(decls)?;
-    let outside = |decl: &FieldDecl| decl.external.as_ref().map_or(&decl.name.text, |(name, _)| name).clone();
+    let mut seen: BTreeMap<&str, &FieldDecl> = BTreeMap::new();
     let mut sound = true;
-    for (position, decl) in decls.iter().enumerate() {
-        let Some(other) = decls[..position].iter().find(|other| outside(other) == outside(decl)) else { continue };
+    for decl in decls {
+        let outside = decl.external.as_ref().map_or(&decl.name.text, |(name, _)| name).as_str();
+        let Some(other) = seen.get(outside) else {
+            seen.insert(outside, decl);
+            continue;
+        };
         let at = |span| Loc { item: checker.item.clone(), span };
         let span = decl.external.as_ref().map_or(decl.name.span, |(_, span)| *span);
-        let message = format!("two fields stand for the same name outside, `{}`", outside(decl));
+        let message = format!("two fields stand for the same name outside, `{outside}`");
         let problem = LocalDiagnostic::error("E0403", at(span), message, "again")
             .related(at(other.span), "the first")
             .help("each column outside is one field here; a second copy is made with `derive`");

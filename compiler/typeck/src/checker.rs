@@ -24,6 +24,8 @@ pub struct Checker<'a> {
     /// Set when an expression used a parameter whose value is not known: then the expressions are typed but not fit to run.
     pub unknown_values: bool,
     pub(crate) state: State,
+    /// Only whether a function is sound is asked: what is wrong with it is said elsewhere.
+    pub(crate) judging: bool,
 }
 
 /// What the rules keep while they walk.
@@ -112,6 +114,7 @@ impl<'a> Checker<'a> {
             diagnostics: Vec::new(),
             unknown_values: false,
             state: State::default(),
+            judging: false,
         }
     }
 

@@ -34,13 +34,9 @@ fn is_generic(param: &ast::DeclParam) -> bool {
 
 impl Checker<'_> {
     /// Checks a user function by itself, with its parameters as declared. (The body of one with a parameter of a class —
-    /// `any`, `number` … — is checked where it is used.) The checker's item must be the function's.
-    pub fn check_fn(&mut self, function: &UserFn) {
-        self.is_sound(function);
-    }
-
-    /// [`Checker::check_fn`]; `false`: an error was reported, here or at a function that it calls.
-    fn is_sound(&mut self, function: &UserFn) -> bool {
+    /// `any`, `number` … — is checked where it is used.) The checker's item must be the function's. `false`: an error was
+    /// reported, here or at a function that it calls.
+    pub fn check_fn(&mut self, function: &UserFn) -> bool {
         let decl = &function.decl;
         let mut locals: Vec<Local> = Vec::new();
         let mut sound = true;
@@ -243,7 +239,7 @@ impl Checker<'_> {
                 _ => {}
             }
         }
-        if too_large && (generic || self.sound_by_itself(function)) {
+        if too_large && !self.judging && (generic || self.sound_by_itself(function)) {
             let name = &function.decl.name.text;
             self.error("E0422", span, format!("with `{name}` written out this expression is too large"), "grows here")
                 .note("it may have 400 levels and 100,000 parts; a parameter is written out wherever it is used")
@@ -256,7 +252,9 @@ impl Checker<'_> {
         let outer = std::mem::take(&mut self.state);
         let item = std::mem::replace(&mut self.item, function.item.clone());
         let before = self.diagnostics.len();
-        let sound = self.is_sound(function);
+        self.judging = true;
+        let sound = self.check_fn(function);
+        self.judging = false;
         self.diagnostics.truncate(before);
         self.item = item;
         self.state = outer;
