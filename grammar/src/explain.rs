@@ -64,7 +64,7 @@ impl Expected {
             parts.push("`source`, `shuffle`, `sink`, `fn` or `agg`".into());
         }
         let of_value = ["(", "[", "{", "if", "match", "-", "not"];
-        let of_operator = ["(", "[", ":", "?", "+", "-", "not", "in", "is", "as", "."];
+        let of_operator = ["(", "[", ":", "?", "+", "-", "not", "in", "is", "as", ".", "and", "<", ">"];
         for terminal in SUMMED {
             let covered =
                 (self.value() && of_value.contains(terminal)) || (self.after_value() && of_operator.contains(terminal));
@@ -400,6 +400,14 @@ impl<'s, 'a> Place<'s, 'a> {
             let fault = self.fault(error::IF_FORM, "there is no `? :`", "not an operator here").help(FORM);
             return Some((Some(fault), Repair::Region));
         }
+        let called = self.opener().is_some_and(|open| {
+            let at = self.symbols.iter().position(|symbol| symbol.span == open.span);
+            at.and_then(|at| at.checked_sub(1)).is_some_and(|at| self.symbols[at].is(T::If))
+        });
+        if called && self.is(T::Comma) {
+            let fault = self.fault(error::IF_FORM, "`if` is not a function", "no arguments here").help(FORM);
+            return Some((Some(fault), Repair::Region));
+        }
         if e.value() && !e.has("if") && self.is(T::If) {
             let fault = self
                 .fault(
@@ -605,6 +613,12 @@ impl<'s, 'a> Place<'s, 'a> {
         );
         let fault = match self.opener() {
             _ if certain => fault.help("write `,`").fix(end, ","),
+            _ if lower == "desc" || lower == "asc" => {
+                fault.help(format!("the order is written around the value: `{lower}({})`", self.source(last)))
+            }
+            Some(_) if self.source(last).eq_ignore_ascii_case("distinct") => {
+                fault.help(format!("distinct values are counted with `count_distinct({})`", self.source(symbol)))
+            }
             _ if SQL_WORDS.contains(&lower.as_str()) => {
                 fault.help("clauses of SQL are operators of their own here: `|> filter(…) |> select(…)`")
             }
@@ -658,7 +672,14 @@ impl<'s, 'a> Place<'s, 'a> {
             let fault = self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
             let counts =
                 self.is(T::Star) && self.before(2).is_some_and(|s| self.source(s).eq_ignore_ascii_case("count"));
-            return if counts { fault.help("write `count()`: it counts rows") } else { fault };
+            let all = self.is(T::Star) && self.before(2).is_some_and(|s| self.source(s).eq_ignore_ascii_case("select"));
+            return match (counts, all) {
+                (true, _) => fault.help("write `count()`: it counts rows"),
+                (_, true) => {
+                    fault.help("leave it out: without `select` all fields are passed on; `drop(…)` takes some away")
+                }
+                _ => fault,
+            };
         }
         if e.type_() {
             return self

@@ -249,6 +249,10 @@ impl<'a> Binder<'a, '_> {
             self.fail(problem.help("write it into an aggregate, `sum(x, where: c)`, or put a `filter(c)` before"));
             return;
         }
+        if operator.name == "cast" {
+            self.fail(problem.help(format!("the type stands after `as`: `cast({} as int64)`", label.text)));
+            return;
+        }
         if let Some((_, instead)) = names::ELSEWHERE.iter().find(|(theirs, _)| *theirs == label.text) {
             self.fail(problem.help(*instead));
             return;

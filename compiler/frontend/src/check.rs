@@ -96,7 +96,10 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
             let flow = if is_cyclic(db, root, item) { Flow::unknown() } else { cx.stream_chain(&stream.chain) };
             (check.columns, check.output) = (flow.columns.map(Arc::new), flow.output);
         }
-        ItemKind::Sink(sink) => check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect(),
+        ItemKind::Sink(sink) => {
+            check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect();
+            cx.targets_differ();
+        }
         _ => {}
     }
     (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
@@ -235,6 +238,13 @@ fn sink_op(connector: &str, options: dfc_ir::Options) -> Op {
 struct Sites {
     list: Vec<Loc>,
     numbers: HashMap<Loc, u32>,
+}
+
+impl Sites {
+    /// The place that a number stands for.
+    fn loc(&self, site: Site) -> Option<Loc> {
+        self.list.get((site.0 as usize).checked_sub(1)?).cloned()
+    }
 }
 
 impl SiteSink for Sites {

@@ -1,8 +1,12 @@
 //! Sources and sinks: their constants, their fields (D7–D9), the sink against its target's schema.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+
 use dfc_grammar::ast::{Arg, Call, ExprKind, Span, TypeExpr, TypeKind};
-use dfc_ir::plan::Op;
-use dfc_ir::{DataType, Expr as Ir, Field, Schema, Type};
+use dfc_ir::plan::{Op, OptionValue};
+use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{Column, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
 
@@ -50,7 +54,36 @@ impl ItemContext<'_> {
         Flow { columns: Some(columns), output: Some(output) }
     }
 
-    fn site(&mut self, span: Span) -> dfc_ir::Site {
+    /// Two chains of a sink that write one file would each replace what the other wrote.
+    pub(super) fn targets_differ(&mut self) {
+        let mut first: HashMap<PathBuf, Site> = HashMap::new();
+        let mut twice = Vec::new();
+        for node in &self.nodes {
+            let Op::Sink(sink) = &node.op else { continue };
+            let Some(path) = sink
+                .options
+                .get("path")
+                .and_then(OptionValue::text)
+                .filter(|path| *path != "-" && !path.starts_with("/dev/"))
+            else {
+                continue;
+            };
+            // `out/./a.csv` is `out/a.csv`.
+            match first.entry(Path::new(path).components().collect()) {
+                Entry::Vacant(entry) => drop(entry.insert(node.site)),
+                Entry::Occupied(entry) => twice.push((path.to_string(), node.site, *entry.get())),
+            }
+        }
+        for (path, second, first) in twice {
+            let (Some(at), Some(other)) = (self.sites.loc(second), self.sites.loc(first)) else { continue };
+            let problem = LocalDiagnostic::error("E0315", at, format!("`{path}` is written twice"), "and here")
+                .related(other, "written here")
+                .help("give each its own file, or write one `union(…)` of both streams");
+            self.error(problem);
+        }
+    }
+
+    fn site(&mut self, span: Span) -> Site {
         let loc = self.loc(span);
         self.sites.site(&loc)
     }

@@ -265,6 +265,16 @@ impl ItemContext<'_> {
             (None, kind) => {
                 let operator = &bound.operator.name;
                 let message = format!("`{operator}` needs a name for this value");
+                if let ExprKind::Cast { value, ty, .. } = kind
+                    && let (ExprKind::Name(old), dfc_grammar::ast::TypeKind::Name(new)) = (&value.kind, &ty.kind)
+                {
+                    let problem =
+                        LocalDiagnostic::error("E0611", self.loc(arg.span), message, "which name?").help(format!(
+                            "a new name stands before the value, `{operator}({new}: {old})`; `as` converts to a type"
+                        ));
+                    self.error(problem);
+                    return None;
+                }
                 let example = match kind {
                     ExprKind::Call(call) => call.name.text.clone(),
                     _ => "name".into(),

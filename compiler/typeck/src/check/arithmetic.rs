@@ -194,6 +194,9 @@ impl Checker<'_> {
             (Type::String, Type::String) if spelling == "+" => {
                 report.help("join texts with `concat(a, b)` or `f\"{a}{b}\"`")
             }
+            (Type::String, other) | (other, Type::String) if other.is_numeric() && spelling == "+" => report.help(format!(
+                "convert the text first, `… as {other}`, or join both as text with `concat(a, b)` or `f\"{{a}}{{b}}\"`"
+            )),
             (Type::String, other) | (other, Type::String) if other.is_numeric() => {
                 report.help(format!("convert the text first: `… as {other}`"))
             }

@@ -215,26 +215,33 @@ impl Checker<'_> {
             places.extend(self.places_of(&arg.value));
         }
         let given: Vec<String> = args.iter().map(|arg| arg.value.ty.to_string()).collect();
-        let wanted: Vec<Vec<Type>> = function
+        let wanted: Vec<Vec<Option<Type>>> = function
             .overloads
             .iter()
             .filter(|overload| takes(overload, args.len()))
             .map(|overload| {
-                let params = (0..args.len()).filter_map(|n| declared(parameter(overload, n)?));
-                params.filter_map(|ty| super::overloads::instance(ty, &[], &Type::Null)).collect()
+                let declared = |n| declared(parameter(overload, n)?);
+                // A type variable takes what it is given: it is not to blame.
+                (0..args.len()).map(|n| super::overloads::instance(declared(n)?, &[], &Type::Null)).collect()
             })
             .collect();
         let zone = args.iter().enumerate().any(|(n, arg)| {
-            wanted
-                .iter()
-                .any(|types| types.get(n).is_some_and(|ty| crate::conversions::needs_zone(&arg.value.ty.ty, ty)))
+            wanted.iter().any(
+                |types| matches!(types.get(n), Some(Some(ty)) if crate::conversions::needs_zone(&arg.value.ty.ty, ty)),
+            )
         });
         let cast = args.iter().enumerate().find_map(|(n, arg)| {
-            let to = wanted.iter().find_map(|types| types.get(n))?;
+            let to = wanted.iter().find_map(|types| types.get(n)?.as_ref())?;
             let from = &arg.value.ty.ty;
             let helps = crate::conversions::castable(from, to) && !crate::conversions::outcome(from, to).is_silent();
             helps.then(|| (arg.syntax, to.clone()))
         });
+        let turned: Vec<Argument<'_>> = args
+            .iter()
+            .rev()
+            .map(|arg| Argument { value: arg.value.clone(), syntax: arg.syntax, loose: arg.loose })
+            .collect();
+        let turned = args.len() == 2 && choose(function, &turned).is_some();
         let code = if zone { "E0509" } else { "E0512" };
         let message = format!("`{name}` can't take {}", given.join(", "));
         let label = if zone { "a wall clock meets an instant" } else { "no form fits" };
@@ -244,6 +251,8 @@ impl Checker<'_> {
                 "this needs a time zone: `to_datetime(x, \"Asia/Shanghai\")` makes a datetime of a timestamp, \
                  `to_timestamp(x, \"Asia/Shanghai\")` the reverse",
             );
+        } else if turned {
+            report.help("turn the two arguments round");
         } else if let Some((syntax, to)) = cast {
             let name = super::compare::name_of(syntax).unwrap_or("…");
             report.help(format!("convert the argument: `{name} as {to}`"));

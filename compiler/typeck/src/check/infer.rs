@@ -3,7 +3,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, UnaryOp, Value};
 
-use super::literals::{Adapt, adapt, is_loose};
+use super::literals::{Adapt, adapt, is_loose, peel};
 use crate::Checker;
 use crate::checker::not_null_columns;
 
@@ -156,12 +156,20 @@ impl Checker<'_> {
             _ => {
                 let ty = checked.ty.clone();
                 let places = self.places_of(&checked);
+                let text = matches!(peel(e).kind, ast::ExprKind::Literal(ast::Literal::String(_)));
+                let shown = match &peel(e).kind {
+                    ast::ExprKind::Name(name) => super::names::written(name),
+                    _ => "…".to_owned(),
+                };
                 let report = self
                     .error("E0502", e.span, format!("{what} takes bool, and this is {ty}"), format!("{ty}"))
                     .related_all(places);
                 match ty.ty {
-                    _ if ty.ty.is_numeric() => report.help("compare it: `… != 0`"),
-                    Type::String => report.help("compare it: `… == \"yes\"`, or read it: `… as bool`"),
+                    _ if ty.ty.is_numeric() => report.help(format!("compare it: `{shown} != 0`")),
+                    Type::String if text => report.help("fields and conditions stand without quotes"),
+                    Type::String => {
+                        report.help(format!("compare it: `{shown} == \"yes\"`, or read it: `{shown} as bool`"))
+                    }
                     _ => report.help("a comparison gives a bool: `… == …`, `… is not null`"),
                 };
                 None

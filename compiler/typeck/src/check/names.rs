@@ -176,6 +176,7 @@ impl Checker<'_> {
         let is_function = globals.functions.contains_key(name) || self.functions.get(name).is_some();
         let is_stream = globals.streams.contains(name);
         let constant = matches!(self.scope, Scope::None);
+        let pair = matches!(self.scope, Scope::Pair { .. });
         let (message, list) = if inside_fn {
             (format!("the function has no parameter `{name}`"), list_of("its parameters are", &fields))
         } else if matches!(self.scope, Scope::None) {
@@ -193,6 +194,8 @@ impl Checker<'_> {
             report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near));
         } else if is_function {
             report.help(format!("`{name}` is a function: call it, `{name}(…)`"));
+        } else if is_stream && pair {
+            report.help("the two sides are called `left` and `right` here: `left.id == right.id`");
         } else if is_stream {
             report.help(format!("`{name}` is a stream: its fields come in with `join` or `lookup`"));
         } else if super::types::builtin(name).is_some() {
