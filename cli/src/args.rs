@@ -66,13 +66,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
     /// Tasks that a stage may have at most [default: the job's setting, else the number of cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = tasks)]
     pub parallelism: Option<u16>,
     /// What evaluates expressions
     #[arg(long, value_enum, default_value_t = Engine::Jit)]
     pub engine: Engine,
     /// Read at most so many rows of each source
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = row_count)]
     pub limit_rows: Option<u64>,
     /// Say what was compiled, and what each operator did
     #[arg(short, long)]
@@ -154,6 +154,18 @@ pub enum Emit {
     Clif,
     /// The operators as a Graphviz graph
     Dot,
+}
+
+/// The same bounds as the job's setting.
+fn tasks(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(n @ 1..=1024) => Ok(n),
+        _ => Err("expected a whole number from 1 to 1024".to_owned()),
+    }
+}
+
+fn row_count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number of rows, as in `--limit-rows 1000`".to_owned())
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

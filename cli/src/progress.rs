@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 use dfc_engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::summary::{bytes, duration, rows};
+use crate::summary::{bytes, count, duration, rows};
 
 /// How often a line is written where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 /// How often the bar moves.
 const BAR_EVERY: Duration = Duration::from_millis(100);
+
+/// What is said before there are counters: a source on a pipe opens when the first data are there.
+const OPENING: &str = "opening sources and sinks";
 
 /// Shows progress until it is dropped.
 pub struct Display {
@@ -55,20 +58,32 @@ fn lines(progress: &OnceLock<Arc<Progress>>, done: &AtomicBool) {
             continue;
         }
         next += LINE_EVERY;
-        if let Some(progress) = progress.get() {
-            eprintln!("{}", line(progress, start.elapsed()));
+        match progress.get() {
+            Some(progress) => eprintln!("{}", line(progress, start.elapsed())),
+            None => eprintln!("{}: {OPENING}", duration(start.elapsed())),
         }
     }
 }
 
-/// One line: bytes and rows so far, the rate, the time left where the size is known.
+/// One line: bytes and rows so far, the rate, the time left where the size is known. Sources without bytes (made-up rows)
+/// are told by their rows alone.
 fn line(progress: &Progress, elapsed: Duration) -> String {
     let (done, total) = (progress.bytes_in(), progress.total_bytes());
-    let rate = done as f64 / elapsed.as_secs_f64().max(1e-6);
-    let of = total.map_or(String::new(), |total| format!(" of {}", bytes(total)));
+    let per_second = |n: u64| n as f64 / elapsed.as_secs_f64().max(1e-6);
+    let read = match (done, total) {
+        (0, None | Some(0)) => {
+            format!("read {} ({}/s)", rows(progress.rows_in()), count(per_second(progress.rows_in()) as u64))
+        }
+        _ => {
+            let of = total.map_or(String::new(), |total| format!(" of {}", bytes(total)));
+            let rate = bytes(per_second(done) as u64);
+            format!("read {}{of} ({rate}/s), {}", bytes(done), rows(progress.rows_in()))
+        }
+    };
     let left = match total {
         Some(total) if done > 0 && total >= done => {
-            format!(", {} left", duration(Duration::from_secs_f64((total - done) as f64 / rate.max(1.0))))
+            let seconds = (total - done) as f64 / per_second(done).max(1.0);
+            format!(", {} left", duration(Duration::from_secs_f64(seconds)))
         }
         _ => String::new(),
     };
@@ -76,14 +91,7 @@ fn line(progress: &Progress, elapsed: Duration) -> String {
         0 => String::new(),
         n => format!(", {} rejected", rows(n)),
     };
-    format!(
-        "{}: read {}{of} ({}/s), {}{rejected}, wrote {}{left}",
-        duration(elapsed),
-        bytes(done),
-        bytes(rate as u64),
-        rows(progress.rows_in()),
-        rows(progress.rows_out())
-    )
+    format!("{}: {read}{rejected}, wrote {}{left}", duration(elapsed), rows(progress.rows_out()))
 }
 
 fn bar(progress: &OnceLock<Arc<Progress>>, done: &AtomicBool) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use dfc_engine::{Event, Observer, Progress, RunError, RunOptions};
@@ -112,16 +112,24 @@ fn compiled(watch: &Watch) {
     }
 }
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set. The second signal ends the process at once: nothing half-written stands
-/// under a final name at any moment, so nothing is lost by that.
+/// Signals that come so soon after the first are the same wish to stop: a wrapper (`timeout`, `make`) passes on what the
+/// terminal has already sent to its whole group.
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set. A second wish ends the process at once: nothing half-written stands under
+/// a final name at any moment, so only a temporary file is left behind by that.
 fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
+    let mut first: Option<Instant> = None;
+    ctrlc::set_handler(move || match first {
+        None => {
+            first = Some(Instant::now());
+            flag.store(true, Ordering::SeqCst);
+            eprintln!("stopping: no result will be written (again to stop at once)");
         }
-        eprintln!("stopping: no result will be written (again to stop at once)");
+        Some(first) if first.elapsed() < SAME_WISH => {}
+        Some(_) => std::process::exit(130),
     })
     .context("can't watch for Ctrl-C")?;
     Ok(cancelled)

@@ -34,6 +34,9 @@ fn exit_codes() {
     assert_eq!(dfc(dir.path(), &["check"]).code, 2);
     assert_eq!(dfc(dir.path(), &["frobnicate"]).code, 2);
     assert_eq!(dfc(dir.path(), &["run", "good.df", "--parallelism", "0"]).code, 2);
+    assert!(
+        dfc(dir.path(), &["run", "good.df", "--parallelism", "x"]).stderr.contains("a whole number from 1 to 1024")
+    );
     assert_eq!(dfc(dir.path(), &["run", "good.df", "--set", "novalue"]).code, 2);
     assert_eq!(dfc(dir.path(), &["explain", "E9999"]).code, 2);
     assert_eq!(dfc(dir.path(), &["functions", "uper"]).code, 2);
@@ -127,6 +130,54 @@ fn what_has_no_plan_is_told_why() {
     assert_eq!(dfc(dir.path(), &["run", "p.df", "--set", "m=1"]).code, 0);
 }
 
+/// Ctrl-C ends a run that waits for its standard input, too.
+#[test]
+fn ctrl_c_while_nothing_comes_in() {
+    let dir = folder(&[("p.df", &COPY.replace("in.csv", "-"))]);
+    let mut child = binary()
+        .current_dir(dir.path())
+        .args(["run", "p.df"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dfc starts");
+    let stdin = child.stdin.take().expect("piped");
+    std::thread::sleep(Duration::from_millis(500));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success());
+    let output = child.wait_with_output().expect("dfc ends");
+    drop(stdin);
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("R0402"), "{stderr}");
+    assert_eq!(files_below(dir.path()), [std::path::Path::new("p.df")], "{stderr}");
+}
+
+/// Where standard error is no terminal, a line every few seconds says how far the run is.
+#[test]
+fn progress_without_a_terminal_is_a_line_now_and_then() {
+    let dir = folder(&[("p.df", &COPY.replace("in.csv", "-"))]);
+    let mut child = binary()
+        .current_dir(dir.path())
+        .args(["run", "p.df"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dfc starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    // More than the source takes to be open.
+    stdin.write_all(format!("n,s\n{}", "1,a\n2,b\n".repeat(20_000)).as_bytes()).expect("dfc reads");
+    std::thread::sleep(Duration::from_millis(5500));
+    drop(stdin);
+    let output = child.wait_with_output().expect("dfc ends");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let lines: Vec<&str> = stderr.lines().filter(|line| line.contains("s: read ")).collect();
+    assert_eq!(lines.len(), 1, "one line every five seconds: {stderr}");
+}
+
 #[test]
 fn ctrl_c_leaves_no_result_and_no_residue() {
     // More rows than can be written before the signal.
@@ -145,9 +196,12 @@ fn ctrl_c_leaves_no_result_and_no_residue() {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(200));
-    let killed =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-    assert!(killed.success());
+    // Twice: from the terminal, and from a wrapper that passes it on. That is one wish to stop, and the run still cleans up.
+    for pause in [2, 0] {
+        let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+        std::thread::sleep(Duration::from_millis(pause));
+    }
     let status = child.wait().expect("dfc ends");
     let mut stderr = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");

@@ -225,7 +225,7 @@ impl<F: Format> TextFiles<F> {
     }
 
     fn open_file(&self, file: &InputFile, counters: &Arc<SourceCounters>) -> Result<Current<F::Layout>, ConnectError> {
-        let input = open_input(file, self.options.compression, self.options.encoding, counters)?;
+        let input = open_input(file, self.options.compression, self.options.encoding, counters, &self.cancelled)?;
         let mut wanted = self.options.chunk.unwrap_or(64 << 10);
         let mut pending = Vec::new();
         let mut ended = false;

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use encoding_rs::{Decoder, DecoderResult, GBK};
 
 use super::paths::{InputFile, io_error};
+use super::waiting::Waiting;
 use crate::{ConnectError, SourceCounters};
 
 /// How a file is compressed.
@@ -50,7 +51,8 @@ pub(crate) enum Encoding {
 /// An opened input stream.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// Opens a file. Bytes taken from outside are added to `counters`. Where a file in another encoding than UTF-8 has bytes that
+/// Opens a file. Bytes taken from outside are added to `counters`. Where a pipe gives nothing, it ends with an error soon after
+/// `cancelled` is set. Where a file in another encoding than UTF-8 has bytes that
 /// mean nothing there, the stream has a byte 0xFF, which is never part of UTF-8: the reader of the text finds it.
 ///
 /// # Errors
@@ -60,11 +62,17 @@ pub(crate) fn open_input(
     compression: Compression,
     encoding: Encoding,
     counters: &Arc<SourceCounters>,
+    cancelled: &Arc<AtomicBool>,
 ) -> Result<Input, ConnectError> {
-    let raw: Input = match &file.path {
-        Some(path) => Box::new(File::open(path).map_err(|e| io_error("read", &file.name, &e))?),
-        None => Box::new(io::stdin()),
+    let opened: io::Result<Input> = match (&file.path, file.size) {
+        (Some(path), Some(_)) => File::open(path).map(|file| Box::new(file) as Input),
+        (Some(path), None) => {
+            let path = path.clone();
+            Waiting::start(move || File::open(path), cancelled.clone()).map(|pipe| Box::new(pipe) as Input)
+        }
+        (None, _) => Waiting::start(|| Ok(io::stdin()), cancelled.clone()).map(|pipe| Box::new(pipe) as Input),
     };
+    let raw = opened.map_err(|e| io_error("read", &file.name, &e))?;
     let counted = Counted { inner: raw, counters: counters.clone() };
     let plain: Input = match compression.resolve(&file.name) {
         Compression::Gzip => {

@@ -4,6 +4,7 @@
 mod input;
 mod output;
 mod paths;
+mod waiting;
 
 pub(crate) use input::{Compression, Encoding, Input, encode, open_input};
 pub(crate) use output::{Mode, Output, OutputOptions};

@@ -4,10 +4,12 @@
 //! `append` copies the old content before the new one and replaces the file too, so that it is all or nothing as well.
 //! Standard output (`-`), pipes and devices can't be replaced and are written as the bytes come.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::input::Compression;
 use super::paths::io_error;
@@ -53,7 +55,7 @@ enum Writer {
 
 enum Place {
     /// Renamed at the end.
-    Temporary { temp: PathBuf, target: PathBuf },
+    Temporary { temp: PathBuf, target: PathBuf, _claim: Claim },
     /// Written directly.
     Direct,
 }
@@ -119,6 +121,7 @@ impl Output {
                     }
                     // A link stays a link: the file that it points to is replaced.
                     let target = fs::canonicalize(path).map_err(fail)?;
+                    let claim = Claim::new(&target, name)?;
                     let (mut file, temp) = create_temporary(&target).map_err(fail)?;
                     let prepared = fs::set_permissions(&temp, meta.permissions()).and_then(|()| {
                         if options.mode == Mode::Append {
@@ -137,14 +140,16 @@ impl Output {
                         let _ = fs::remove_file(&temp);
                         return Err(fail(e));
                     }
-                    (RawTarget::File(file), Place::Temporary { temp, target })
+                    (RawTarget::File(file), Place::Temporary { temp, target, _claim: claim })
                 }
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
                     if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
                         fs::create_dir_all(parent).map_err(fail)?;
                     }
-                    let (file, temp) = create_temporary(path).map_err(fail)?;
-                    (RawTarget::File(file), Place::Temporary { temp, target: path.to_path_buf() })
+                    let target = absent_target(path).map_err(fail)?;
+                    let claim = Claim::new(&target, name)?;
+                    let (file, temp) = create_temporary(&target).map_err(fail)?;
+                    (RawTarget::File(file), Place::Temporary { temp, target, _claim: claim })
                 }
                 Err(e) => return Err(fail(e)),
             }
@@ -195,7 +200,7 @@ impl Output {
             Writer::Closed => return Ok(0),
         };
         raw.flush().map_err(fail)?;
-        if let (RawTarget::File(file), Place::Temporary { temp, target }) = (&raw.target, &self.place) {
+        if let (RawTarget::File(file), Place::Temporary { temp, target, .. }) = (&raw.target, &self.place) {
             file.sync_all().map_err(fail)?;
             publish(temp, target, self.mode).map_err(fail)?;
             self.place = Place::Direct;
@@ -233,8 +238,55 @@ impl Drop for Output {
     }
 }
 
+/// The files that this process is writing.
+static CLAIMED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// The right to write a file: two outputs of one file would replace each other, and one's rows would be lost.
+struct Claim(PathBuf);
+
+impl Claim {
+    /// `target` is free of links, so that one file has one name.
+    fn new(target: &Path, name: &str) -> Result<Self, ConnectError> {
+        // A set is whole whoever panicked.
+        let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !claimed.get_or_insert_default().insert(target.to_path_buf()) {
+            return Err(ConnectError::new("R0207", format!("`{name}` is written by two sinks of this job"))
+                .help("give each its own file, or bring the rows together before: `union(a, b)`"));
+        }
+        Ok(Claim(target.to_path_buf()))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(claimed) = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            claimed.remove(&self.0);
+        }
+    }
+}
+
+/// Where a file that isn't there yet will be, free of links. Its folder exists.
+fn absent_target(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    // A link to nothing leads to the file to make; links in a circle were refused by the system before.
+    while let Ok(to) = fs::read_link(&path) {
+        path = folder_of(&path).join(to);
+    }
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+    Ok(fs::canonicalize(folder_of(&path))?.join(name))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 fn create_temporary(target: &Path) -> io::Result<(File, PathBuf)> {
     let name = target.file_name().ok_or_else(|| io::Error::other("the path names no file"))?.to_string_lossy();
+    // What is added must not make a name too long that is long itself.
+    let name = &name[..name.floor_char_boundary(200)];
     loop {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let temp = target.with_file_name(format!(".{name}.dfc-{}-{n}.tmp", std::process::id()));
@@ -259,10 +311,6 @@ fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> {
     } else {
         fs::rename(temp, target)?;
     }
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     // The rename itself is durable only when the folder is.
-    File::open(folder)?.sync_all()
+    File::open(folder_of(target))?.sync_all()
 }

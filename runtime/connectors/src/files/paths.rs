@@ -29,7 +29,9 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
     if Path::new(path).exists() || !path.contains(['*', '?', '[']) {
         return Ok(vec![input_file(Path::new(path))?]);
     }
-    let matches = glob::glob(path).map_err(|e| {
+    // As in a shell: hidden files are meant only by a pattern that begins with a point. What a killed job left behind is hidden.
+    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
+    let matches = glob::glob_with(path, options).map_err(|e| {
         let why = if e.msg.contains("range") { "a `[` has no `]`, or nothing stands between them" } else { e.msg };
         ConnectError::new("R0203", format!("`{path}` is no pattern for files: {why}"))
             .help("`*` stands for any text, `**` for any folders, `?` for one character, `[ab]` for one of some")
