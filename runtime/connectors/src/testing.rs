@@ -68,7 +68,7 @@ pub(crate) fn ty(text: &str) -> DataType {
     DataType { ty, nullable }
 }
 
-/// `id: int64, name: string?`; types with commas take no part.
+/// `id: int64; name: string?`
 pub(crate) fn schema(text: &str) -> Schema {
     let fields =
         text.split("; ").map(|f| f.split_once(": ").unwrap()).map(|(name, t)| Field::new(name, ty(t))).collect();

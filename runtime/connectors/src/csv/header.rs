@@ -1,8 +1,13 @@
-//! Which column of a file a field is read from: by the header's names, or by position.
+//! A file's header: its names, and which column a field is read from, by the names or by position.
 
+use dfc_ir::Schema;
+
+use super::cells::{Cell, Cells};
+use super::dialect::Dialect;
+use super::exact;
+use super::index::{Index, Ragged};
 use crate::ConnectError;
 use crate::files::distance;
-use dfc_ir::Schema;
 
 /// Where the fields stand in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +16,61 @@ pub(crate) struct Layout {
     pub width: usize,
     /// For each projected field its column.
     pub columns: Vec<usize>,
+}
+
+/// The names in a header's line, which may end with its line break.
+///
+/// # Errors
+/// Damaged quotes, or a name that is no UTF-8.
+pub(crate) fn names(line: &[u8], dialect: &Dialect, file: &str) -> Result<Vec<String>, ConnectError> {
+    let mut fields = Fields::default();
+    exact::walk(line, dialect, &mut fields);
+    let mut index = Index::default();
+    index.build(line, dialect, fields.count, Ragged::Error);
+    if index.misfits.iter().any(|misfit| misfit.unclosed) {
+        return Err(ConnectError::new("R0210", format!("`{file}`: a quote is opened in the header and never closed"))
+            .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
+    }
+    (0..fields.count)
+        .map(|column| {
+            let text = match Cells::new(line, &index, column, dialect, true).cell_of_first_row() {
+                Some(Cell::Plain(text)) => text.to_vec(),
+                Some(Cell::Quoted(text)) => text.into_owned(),
+                _ => {
+                    return Err(ConnectError::new(
+                        "R0210",
+                        format!("`{file}`: a quote is damaged in the header, at column {}", column + 1),
+                    )
+                    .help("a quoted name ends with its quote; quotes inside are doubled"));
+                }
+            };
+            String::from_utf8(text).map_err(|e| {
+                let name = String::from_utf8_lossy(e.as_bytes()).into_owned();
+                ConnectError::new(
+                    "R0209",
+                    format!("`{file}`: the header's column {} (`{name}`) is not in the file's encoding", column + 1),
+                )
+                .help("if the file is written in another encoding, give `encoding:`")
+            })
+        })
+        .collect()
+}
+
+/// Counts the fields of one row.
+#[derive(Default)]
+struct Fields {
+    count: usize,
+}
+
+impl exact::Found for Fields {
+    fn row_starts(&mut self, _: usize) {}
+    fn field_ends(&mut self, _: usize) {
+        self.count += 1;
+    }
+    fn row_ends(&mut self, _: usize, _: bool, _: bool) -> bool {
+        false
+    }
+    fn comment_ends(&mut self, _: usize, _: bool) {}
 }
 
 /// Without a header: the schema's fields in order.

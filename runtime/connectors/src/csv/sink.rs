@@ -1,6 +1,7 @@
 //! The CSV sink: columns straight to bytes. A field is quoted only where it must be: it holds the delimiter, a quote or a line
 //! break, or it would be read as null.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::Array;
@@ -9,13 +10,19 @@ use dfc_ir::plan::SinkSpec;
 use dfc_ir::{Schema, Type};
 
 use super::dialect::Dialect;
-use crate::files::{COMPRESSIONS, ENCODINGS, Encoding, MODES, Output, OutputOptions, encode};
+use super::{exact, header};
+use crate::files::{
+    COMPRESSIONS, ENCODINGS, Encoding, InputFile, MODES, Output, OutputOptions, encode, io_error, open_input,
+};
 use crate::options::OptionReader;
 use crate::rows::shown;
 use crate::text::format::{WriteText, writer};
 use crate::text::pattern::Patterns;
 use crate::text::sink::TextSink;
 use crate::{ConnectError, Encoded, Encoder, OpenContext, Sink};
+
+/// A header is looked for in so many bytes of a file that is added to.
+const MAX_HEADER: u64 = 1 << 20;
 
 /// Code of a value or a column's name that can't be written.
 const UNWRITABLE: &str = "R0310";
@@ -75,15 +82,37 @@ impl CsvStyle {
     /// Opens the output and writes the header, unless rows are there already.
     ///
     /// # Errors
-    /// When the output can't be opened, or the header not be written in the encoding.
-    pub(crate) fn open(self, output: &OutputOptions, schema: &Schema) -> Result<Box<dyn Sink>, ConnectError> {
-        let mut output = Output::open(output)?;
-        if self.header && !output.continues() {
+    /// When the output can't be opened, the header not be written in the encoding, or the file that is added to has other columns.
+    pub(crate) fn open(self, options: &OutputOptions, schema: &Schema) -> Result<Box<dyn Sink>, ConnectError> {
+        let mut output = Output::open(options)?;
+        if self.header && output.continues() {
+            self.same_columns(options, schema)?;
+        } else if self.header {
             output.put(&self.header_line(schema)?)?;
         }
         let (style, types) = (Arc::new(self), Arc::new(schema.clone()));
         let make = move || Box::new(CsvEncoder::new(style.clone(), types.clone())) as Box<dyn Encoder>;
         Ok(Box::new(TextSink::new(output, Box::new(make))))
+    }
+
+    /// Compares the header of the file that is added to: rows under other names would be silently wrong.
+    fn same_columns(&self, options: &OutputOptions, schema: &Schema) -> Result<(), ConnectError> {
+        let name = &options.path;
+        let file = InputFile { path: Some(name.into()), name: name.as_str().into(), size: Some(0) };
+        let input = open_input(&file, options.compression, self.encoding, &Arc::default(), &Arc::default())?;
+        let mut start = Vec::new();
+        input.take(MAX_HEADER).read_to_end(&mut start).map_err(|e| io_error("read", name, &e))?;
+        let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&start);
+        let (end, _) = exact::row_end(start, 0, &self.dialect);
+        let present = header::names(&start[..end], &self.dialect, name)?;
+        if present.iter().map(String::as_str).eq(schema.fields.iter().map(|field| field.external_name())) {
+            return Ok(());
+        }
+        let list = |names: Vec<&str>| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let present = list(present.iter().map(String::as_str).collect());
+        let ours = list(schema.fields.iter().map(|field| field.external_name()).collect());
+        Err(ConnectError::new("R0210", format!("`{name}` has the columns {present}, and {ours} would be added to it"))
+            .help("`mode: append` adds rows of the same columns in the same order: bring them into it with `select(…)`, or name another file"))
     }
 
     /// The line with the columns' names.

@@ -7,7 +7,7 @@ use dfc_batch::{Batch, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Schema, Type};
 
-use super::cells::{Cell, Cells};
+use super::cells::Cells;
 use super::columns::{self, ColumnContext};
 use super::dialect::Dialect;
 use super::exact;
@@ -114,7 +114,7 @@ impl Format for Csv {
                 at = end;
                 continue;
             }
-            let names = self.names(line, file)?;
+            let names = header::names(line, &self.dialect, file)?;
             return Ok(Some((end, header::by_name(&self.schema, &self.projection, &names, file)?)));
         }
     }
@@ -126,65 +126,6 @@ impl Format for Csv {
     fn count(&self, data: &[u8], layout: &Layout, max: u64) -> (u64, usize) {
         index::count_rows(data, &self.dialect, layout.width, max)
     }
-}
-
-impl Csv {
-    fn names(&self, line: &[u8], file: &str) -> Result<Vec<String>, ConnectError> {
-        let mut fields = Fields::default();
-        exact::walk(line, &self.dialect, &mut fields);
-        let mut index = Index::default();
-        index.build(line, &self.dialect, fields.count, Ragged::Error);
-        if index.misfits.iter().any(|misfit| misfit.unclosed) {
-            return Err(ConnectError::new(
-                "R0210",
-                format!("`{file}`: a quote is opened in the header and never closed"),
-            )
-            .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
-        }
-        (0..fields.count)
-            .map(|column| {
-                let text = match Cells::new(line, &index, column, &self.dialect, true).cell_of_first_row() {
-                    Some(Cell::Plain(text)) => text.to_vec(),
-                    Some(Cell::Quoted(text)) => text.into_owned(),
-                    _ => {
-                        return Err(ConnectError::new(
-                            "R0210",
-                            format!("`{file}`: a quote is damaged in the header, at column {}", column + 1),
-                        )
-                        .help("a quoted name ends with its quote; quotes inside are doubled"));
-                    }
-                };
-                String::from_utf8(text).map_err(|e| {
-                    let name = String::from_utf8_lossy(e.as_bytes()).into_owned();
-                    ConnectError::new(
-                        "R0209",
-                        format!(
-                            "`{file}`: the header's column {} (`{name}`) is not in the file's encoding",
-                            column + 1
-                        ),
-                    )
-                    .help("if the file is written in another encoding, give `encoding:`")
-                })
-            })
-            .collect()
-    }
-}
-
-/// Counts the fields of one row.
-#[derive(Default)]
-struct Fields {
-    count: usize,
-}
-
-impl exact::Found for Fields {
-    fn row_starts(&mut self, _: usize) {}
-    fn field_ends(&mut self, _: usize) {
-        self.count += 1;
-    }
-    fn row_ends(&mut self, _: usize, _: bool, _: bool) -> bool {
-        false
-    }
-    fn comment_ends(&mut self, _: usize, _: bool) {}
 }
 
 struct CsvSource {

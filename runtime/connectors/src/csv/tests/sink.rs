@@ -143,6 +143,36 @@ fn an_existing_file_is_replaced_kept_or_refused() {
     assert_eq!(folder.names(), ["other.csv", "t.csv"]);
 }
 
+#[test]
+fn rows_are_added_only_below_the_same_columns() {
+    let folder = Folder::new();
+    let schema = schema("a: int64; b: string?");
+    let path = folder.name("t.csv");
+    let to = [("path", text(&path)), ("mode", name("append"))];
+    let row = || vec![batch(&schema, &[vec![Value::Int(1), Value::Null]])];
+    for (before, problem) in [
+        ("\u{feff}\"a\",b\r\n0,x\r\n", None),
+        ("b,a\nx,0\n", Some("has the columns `b`, `a`")),
+        ("a\n0\n", Some("has the columns `a`, and `a`, `b` would be added")),
+        ("0,x\n", Some("has the columns `0`, `x`")),
+    ] {
+        std::fs::write(&path, before).unwrap();
+        match (write("csv", &to, &schema, row()), problem) {
+            (Ok(_), None) => assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{before}1,\n")),
+            (Err(error), Some(problem)) => {
+                assert_eq!(error.code, "R0210", "{before}");
+                assert!(error.message.contains(problem), "{before}: {}", error.message);
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "nothing changed");
+            }
+            (result, _) => panic!("{before}: {}", result.is_ok()),
+        }
+    }
+    let without_header = [("path", text(&path)), ("mode", name("append")), ("header", flag(false))];
+    std::fs::write(&path, "0,x\n").unwrap();
+    write("csv", &without_header, &schema, row()).unwrap();
+    assert_eq!(folder.names(), ["t.csv"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn links_and_permissions_stay_and_devices_are_not_replaced() {
@@ -156,6 +186,32 @@ fn links_and_permissions_stay_and_devices_are_not_replaced() {
     assert!(folder.path("link.csv").symlink_metadata().unwrap().is_symlink());
     assert_eq!(std::fs::read_to_string(&real).unwrap(), "a\n");
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    // A link to a file that isn't there yet stays too.
+    std::os::unix::fs::symlink("later.csv", folder.path("early.csv")).unwrap();
+    write("csv", &[("path", text(&folder.name("early.csv")))], &schema, vec![]).unwrap();
+    assert!(folder.path("early.csv").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(folder.path("later.csv")).unwrap(), "a\n");
     write("csv", &[("path", text("/dev/null"))], &schema, vec![]).unwrap();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
+fn one_file_is_written_by_one_sink_at_a_time() {
+    let folder = Folder::new();
+    let schema = schema("a: int64");
+    let first = open(&[("path", text(&folder.name("t.csv")))], &schema).unwrap();
+    let again = [("path", text(&folder.name("./t.csv"))), ("mode", name("append"))];
+    assert_eq!(open(&again, &schema).err().unwrap().code, "R0214");
+    first.finish().unwrap();
+    drop(open(&again, &schema).unwrap());
+    drop(open(&again, &schema).unwrap());
+    assert_eq!(folder.names(), ["t.csv"]);
+}
+
+#[test]
+fn a_name_may_be_as_long_as_the_file_system_allows() {
+    let folder = Folder::new();
+    let long = "é".repeat(127);
+    write("csv", &[("path", text(&folder.name(&long)))], &schema("a: int64"), vec![]).unwrap();
+    assert_eq!(folder.names(), [long]);
 }
