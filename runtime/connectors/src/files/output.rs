@@ -250,7 +250,7 @@ impl Claim {
         // A set is whole whoever panicked.
         let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
         if !claimed.get_or_insert_default().insert(target.to_path_buf()) {
-            return Err(ConnectError::new("R0207", format!("`{name}` is written by two sinks of this job"))
+            return Err(ConnectError::new("R0214", format!("`{name}` is written by two sinks of this job"))
                 .help("give each its own file, or bring the rows together before: `union(a, b)`"));
         }
         Ok(Claim(target.to_path_buf()))

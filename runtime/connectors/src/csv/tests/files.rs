@@ -20,6 +20,8 @@ fn globs_are_read_in_the_order_of_names() {
     folder.file("a.csv", "a\n1\n2");
     folder.file("c.csv", "a\n");
     folder.file("d.csv", "b,a\n0,4\n");
+    // Hidden: what a job that was killed left behind, say.
+    folder.file(".e.csv", "a\n5\n");
     let fields = schema("a: int64");
     let read = read("csv", &[("path", text(&folder.name("*.csv")))], &fields).unwrap();
     assert_eq!(read.texts(&fields), ["1", "2", "3", "4"]);
