@@ -2,6 +2,7 @@
 //! row groups in parallel, `sink` writes.
 
 mod convert;
+mod guard;
 mod sink;
 mod source;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::{
 };
 
 use super::convert;
+use super::guard::guarded;
 use crate::files::{InputFile, distance, expand, io_error};
 use crate::locate::NumberedRows;
 use crate::options::OptionReader;
@@ -54,7 +55,8 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
                 shared.units.push(Unit { file: number, group, rows: wanted, first_row, first_seq: seq, bytes });
                 seq += wanted.div_ceil(BATCH as u64);
             }
-            first_row += rows;
+            // Damaged files say anything.
+            first_row = first_row.saturating_add(rows);
         }
         shared.files.push(opened);
     }
@@ -91,8 +93,9 @@ impl OpenedFile {
             )
         };
         let handle = open(&file)?;
-        let metadata =
-            ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()).map_err(|e| broken(e.to_string()))?;
+        let metadata = guarded(|| ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()))
+            .map_err(&broken)?
+            .map_err(|e| broken(e.to_string()))?;
         let wish = ArrowReaderOptions::new().with_schema(Arc::new(convert::wished(metadata.schema())));
         // Where the reader can't give the wished form, the file's own is converted afterwards.
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), wish).unwrap_or(metadata);
@@ -228,9 +231,8 @@ impl Reader for GroupReader {
                 shared.counters.bytes.fetch_add(unit.bytes, Ordering::Relaxed);
                 continue;
             }
-            let batch = current
-                .reader
-                .next()
+            let batch = guarded(|| current.reader.next())
+                .map_err(broken)?
                 .ok_or_else(|| broken("it has fewer rows than it says".into()))?
                 .map_err(|e| broken(e.to_string()))?;
             if batch.num_rows() as u64 != expected {
@@ -259,12 +261,17 @@ impl Shared {
         let unit = &self.units[unit];
         let file = &self.files[unit.file];
         let limit = usize::try_from(unit.rows).unwrap_or(usize::MAX);
-        ParquetRecordBatchReaderBuilder::new_with_metadata(open(&file.file)?, file.metadata.clone())
-            .with_row_groups(vec![unit.group])
-            .with_projection(file.mask.clone())
-            .with_batch_size(BATCH)
-            .with_limit(limit)
-            .build()
-            .map_err(|e| ConnectError::new("R0212", format!("`{}`: {e}", file.file.name)))
+        let handle = open(&file.file)?;
+        let broken = |why: String| ConnectError::new("R0212", format!("`{}`: {why}", file.file.name));
+        guarded(|| {
+            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone())
+                .with_row_groups(vec![unit.group])
+                .with_projection(file.mask.clone())
+                .with_batch_size(BATCH)
+                .with_limit(limit)
+                .build()
+        })
+        .map_err(broken)?
+        .map_err(|e| broken(e.to_string()))
     }
 }
