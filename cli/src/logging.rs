@@ -34,7 +34,7 @@ pub fn event(job: &str, event: &Event) {
             program = report.program,
             micros = report.micros,
             code_bytes = report.code_bytes,
-            interpreted = !report.not_compiled.is_empty(),
+            interpreted = report.code_bytes == 0 || !report.not_compiled.is_empty(),
             event = "compiled"
         ),
         Event::StageStarted { stage, name, tasks, at } => {

@@ -30,12 +30,13 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     };
     report::findings(&compiler.check(&args.file), args.format)?;
     let stages = dfc_planner::plan_stages(&plan);
+    let tier = match args.engine {
+        Engine::Jit => Tier::Jit,
+        Engine::Interpreter => Tier::Interpreter,
+    };
     let options = RunOptions {
         parallelism: args.parallelism.map_or(0, usize::from),
-        tier: match args.engine {
-            Engine::Jit => Tier::Jit,
-            Engine::Interpreter => Tier::Interpreter,
-        },
+        tier,
         env: Env { now: now_micros() },
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals()?,
@@ -47,7 +48,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let result = dfc_engine::run(&stages, options, watch.clone());
     drop(display);
     if args.verbose {
-        compiled(&watch);
+        compiled(&watch, tier);
     }
     match result {
         Ok(done) => {
@@ -94,10 +95,12 @@ impl Observer for Watch {
 }
 
 /// What was compiled, in how many microseconds, and what was not.
-fn compiled(watch: &Watch) {
+fn compiled(watch: &Watch, tier: Tier) {
     let Ok(compiled) = watch.compiled.lock() else { return };
     for (stage, report) in compiled.iter() {
-        if report.not_compiled.is_empty() {
+        if tier == Tier::Interpreter {
+            eprintln!("stage {stage}: {} is interpreted, as `--engine interpreter` says", report.program);
+        } else if report.not_compiled.is_empty() {
             eprintln!(
                 "stage {stage}: {} compiled in {} µs, {} bytes of machine code",
                 report.program, report.micros, report.code_bytes

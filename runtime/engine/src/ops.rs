@@ -30,8 +30,8 @@ pub(crate) trait Operator: Send {
     /// Takes a batch.
     fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError>;
 
-    /// Takes the first half of an aggregate.
-    fn merge(&mut self, _table: Arc<GroupTable>, out: &mut Out<'_>) -> Result<(), RunError> {
+    /// Takes the first half of an aggregate; gives how many of its groups are this task's.
+    fn merge(&mut self, _table: Arc<GroupTable>, out: &mut Out<'_>) -> Result<usize, RunError> {
         Err(RunError::Plan(format!("`{}` can't take the first half of an aggregate", out.operator())))
     }
 
@@ -78,6 +78,16 @@ pub(crate) enum Made {
     Partial(Arc<GroupTable>),
 }
 
+impl Made {
+    /// Rows, or groups.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Made::Batch(batch) => batch.rows,
+            Made::Partial(table) => table.len(),
+        }
+    }
+}
+
 /// Where an operator's rows go: the operators after it.
 pub(crate) struct Out<'a> {
     rest: &'a mut [Box<dyn Operator>],
@@ -115,16 +125,20 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Passes the first half of an aggregate on.
+    /// Passes the first half of an aggregate on. A group counts as a row: as it is made, and in the task that takes it.
     pub(crate) fn emit_partial(&mut self, table: Arc<GroupTable>) -> Result<(), RunError> {
         let Some((next, rest)) = self.rest.split_first_mut() else {
+            self.cx.gave(self.slot, table.len());
             self.made.push(Made::Partial(table));
             return Ok(());
         };
         let slot = self.slot + 1;
         let before = self.cx.enter(slot);
-        next.merge(table, &mut Out { rest, slot, cx: self.cx, made: self.made })?;
+        let groups = next.merge(table, &mut Out { rest, slot, cx: self.cx, made: self.made })?;
         self.cx.enter(before);
+        self.cx.given(self.slot, groups);
+        self.cx.gave(self.slot, groups);
+        self.cx.given(slot, groups);
         Ok(())
     }
 

@@ -90,9 +90,7 @@ impl Output {
     /// Takes what the task made of packet `seq`.
     pub(crate) fn take(&mut self, seq: u64, made: &[Made], cx: &mut TaskCx, slot: usize) -> Result<(), RunError> {
         for item in made {
-            if let Made::Batch(batch) = item {
-                cx.given(slot, batch.rows);
-            }
+            cx.given(slot, item.rows());
         }
         match self {
             Output::Exchange(output) => {
@@ -181,7 +179,7 @@ impl ExchangeOutput {
             }
         }
         let batches: Vec<Batch> = batches(made).cloned().collect();
-        let rows = batches.iter().map(|batch| batch.rows).sum();
+        let rows = made.iter().map(Made::rows).sum();
         match &self.keys {
             Some(_) => self.deal(seq, &batches)?,
             None if batches.is_empty() && (!self.ordered || seq == TAIL) => {}

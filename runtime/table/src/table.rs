@@ -174,18 +174,21 @@ impl GroupTable {
     }
 
     /// Merges those groups of `other`, a table of the same aggregate, whose hash falls to `part` of `parts`: see [`partition`].
+    /// Gives their number.
     ///
     /// Errors: `R0101` if a sum passes 128 bits.
-    pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<(), EvalError> {
+    pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<usize, EvalError> {
+        let mut merged = 0;
         for (entry, number) in other.entries.iter().zip(0..) {
             if partition(entry.hash, parts) == part {
                 let group = self.group(other.key(GroupIndex(number)), entry.hash);
                 for aggregate in 0..self.aggregates.len() {
                     self.merge_state(group, aggregate, other, GroupIndex(number))?;
                 }
+                merged += 1;
             }
         }
-        Ok(())
+        Ok(merged)
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.

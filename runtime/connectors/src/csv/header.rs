@@ -109,24 +109,35 @@ pub(crate) fn by_name(
         }
     }
     if !missing.is_empty() {
-        return Err(missing_columns(&missing, missing.len() < schema.len(), header, file));
+        return Err(missing_columns(&missing, schema, header, file));
     }
     Ok(Layout { width: header.len(), columns: projection.iter().filter_map(|&i| columns[i]).collect() })
 }
 
-/// `some`: other declared fields are there, so the first line is a header.
-fn missing_columns(missing: &[&str], some: bool, header: &[String], file: &str) -> ConnectError {
-    let list = |names: &mut dyn Iterator<Item = &str>| names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+fn missing_columns(missing: &[&str], schema: &Schema, header: &[String], file: &str) -> ConnectError {
+    // A control character in a name would be an order to the terminal.
+    let shown =
+        |name: &str| if name.contains(char::is_control) { name.escape_debug().to_string() } else { name.into() };
+    let list =
+        |names: &mut dyn Iterator<Item = &str>| names.map(|n| format!("`{}`", shown(n))).collect::<Vec<_>>().join(", ");
+    // Where other declared fields are there, the first line is a header.
+    let some = missing.len() < schema.len();
     let what = if missing.len() == 1 { "column" } else { "columns" };
     let mut message = format!("`{file}` has no {what} {}", list(&mut missing.iter().copied()));
     let more = if header.len() > 20 { format!(" and {} more", header.len() - 20) } else { String::new() };
     message += &format!("; it has {}{more}", list(&mut header.iter().take(20).map(String::as_str)));
     let error = ConnectError::new("R0210", message);
+    if header.iter().any(|name| name.contains('\r')) {
+        return error
+            .help("its lines end with a carriage return alone: turn them into line feeds first, `tr '\\r' '\\n'`");
+    }
+    let free = |name: &&String| !schema.fields.iter().any(|field| field.external_name() == name.as_str());
     let near = header
         .iter()
+        .filter(free)
         .map(|name| (distance(&missing[0].to_lowercase(), &name.trim().to_lowercase()), name))
         .min()
-        .filter(|(d, _)| *d <= 1.max(missing[0].chars().count() / 3));
+        .filter(|(d, _)| *d <= missing[0].chars().count() / 3);
     match near {
         Some((_, name)) => error.help(format!("is it `{name}`? write `{}: … = \"{name}\"` in the record", missing[0])),
         None if some => error

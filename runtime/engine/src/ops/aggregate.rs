@@ -79,13 +79,13 @@ impl Operator for Final {
         Err(RunError::Plan(format!("`{}` was given rows instead of the first half of an aggregate", out.operator())))
     }
 
-    fn merge(&mut self, partial: Arc<GroupTable>, _out: &mut Out<'_>) -> Result<(), RunError> {
+    fn merge(&mut self, partial: Arc<GroupTable>, _out: &mut Out<'_>) -> Result<usize, RunError> {
         match &mut self.table {
             Some(table) => {
                 let merged = table.merge_partition(&partial, self.part, self.parts);
                 merged.map_err(|error| failed(&self.spec.node, error))
             }
-            None => Ok(()),
+            None => Ok(0),
         }
     }
 

@@ -90,6 +90,28 @@ fn groups_equal_plain_maps() {
     }
 }
 
+/// The groups on their way from the first half to the second count as rows: nothing in the summary seems to have no input.
+#[test]
+fn groups_count_as_rows_between_the_halves() {
+    let schema = left_schema();
+    let (plan, _) = plan_by(&[0], 0);
+    for parallelism in 1..=3 {
+        let mut rng = Rng(62);
+        let input = left_rows(&mut rng, 5_000, 50);
+        let tables = MemoryConnectors::default();
+        tables.put("in", batches(&schema, &input, &mut rng, 200));
+        let summary = run(&tables, &plan, parallelism).unwrap();
+        let made = summary.rows_out();
+        let last: Vec<_> =
+            summary.operators.iter().filter(|o| o.stage == 1).map(|o| (o.operator.as_str(), o.rows_in)).collect();
+        let first = summary.operators.iter().rfind(|o| o.stage == 0).map(|o| (o.rows_in, o.rows_out));
+        let sent = first.unwrap().0;
+        assert_eq!(first, Some((sent, sent)));
+        assert!(sent >= made, "{sent} groups of all tasks are at least the {made} of the result");
+        assert_eq!(last, [("from exchange 0", sent), ("aggregate", sent), ("out", made)], "{parallelism}");
+    }
+}
+
 #[test]
 fn a_sum_that_overflows_stops_the_job_and_names_the_aggregate() {
     let schema = left_schema();

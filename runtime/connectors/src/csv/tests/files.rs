@@ -149,6 +149,14 @@ fn a_header_that_does_not_fit_is_refused_by_name() {
     let semicolons = folder.file("s.csv", "id;name\n1;x\n");
     let error = open_error(&[("path", text(&semicolons))], "id: int64; name: string");
     assert!(error.help.unwrap().contains("`delimiter`"));
+    let mac = folder.file("m.csv", "a,b\r1,x\r2,y\r");
+    let error = open_error(&[("path", text(&mac))], "a: int64; b: string");
+    assert!(!error.message.contains('\r'), "no orders to the terminal: {error:?}");
+    assert!(error.help.unwrap().contains("carriage return alone"));
+    // A column that is another field's is not what was meant.
+    let taken = folder.file("k.csv", "name,other\n");
+    let error = open_error(&[("path", text(&taken))], "name: string; names: string");
+    assert!(!error.help.unwrap().contains("is it"));
     let utf16 = folder.file("u.csv", b"\xff\xfea\0\n\0");
     assert_eq!(open_error(&[("path", text(&utf16))], "a: int64").code, "R0209");
     // The second of several files is compared before the first is read.
