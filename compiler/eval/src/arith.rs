@@ -26,16 +26,23 @@ pub fn binary(
     result: &Type,
 ) -> Result<Value<'static>, EvalError> {
     use BinaryOp::*;
+    let ordering = match (left, right) {
+        (Value::Decimal(a), Value::Decimal(b)) => {
+            let number = |mantissa: i128, ty: &Type| Decimal { mantissa, scale: decimal::shape(ty).1 };
+            Some(decimal::compare(number(*a, left_ty), number(*b, right_ty)))
+        }
+        _ => None,
+    };
     let ordered = |holds: fn(Ordering) -> bool| {
-        compare(left, right).map(|ordering| Value::Bool(holds(ordering))).ok_or_else(|| refused(op, left_ty, right_ty))
+        ordering.or_else(|| compare(left, right)).map(|ordering| Value::Bool(holds(ordering))).ok_or_else(|| refused(op, left_ty, right_ty))
     };
     match op {
         And | Or => match (left, right) {
             (Value::Bool(a), Value::Bool(b)) => Ok(Value::Bool(if op == And { *a && *b } else { *a || *b })),
             _ => Err(refused(op, left_ty, right_ty)),
         },
-        Eq => Ok(Value::Bool(equal(left, right))),
-        Ne => Ok(Value::Bool(!equal(left, right))),
+        Eq => Ok(Value::Bool(ordering.map_or_else(|| equal(left, right), Ordering::is_eq))),
+        Ne => Ok(Value::Bool(ordering.map_or_else(|| !equal(left, right), Ordering::is_ne))),
         Lt => ordered(Ordering::is_lt),
         Le => ordered(Ordering::is_le),
         Gt => ordered(Ordering::is_gt),

@@ -1,6 +1,8 @@
 //! Exact arithmetic on decimals: mantissas with a scale each, 256-bit intermediates, one rounding (half away from zero) to the
 //! result's scale, and a check against the result's precision.
 
+use std::cmp::Ordering;
+
 use dfc_ir::Type;
 
 use crate::wide::{Wide, pow10};
@@ -57,6 +59,16 @@ fn common(a: Decimal, b: Decimal) -> Option<(Wide, Wide, u32)> {
     let scale = u32::from(a.scale.max(b.scale));
     let up = |x: Decimal| Wide::from(x.mantissa).scaled_up(scale - u32::from(x.scale));
     Some((up(a)?, up(b)?, scale))
+}
+
+/// The order of two numbers of any scales, exactly.
+pub fn compare(a: Decimal, b: Decimal) -> Ordering {
+    if a.scale == b.scale {
+        return a.mantissa.cmp(&b.mantissa);
+    }
+    // 38 digits, up to 38 places further, are less than 2²⁵⁴: there is always a difference.
+    let difference = common(a, b).and_then(|(x, y, _)| x.checked_add(y.negated()));
+    difference.map_or_else(|| a.mantissa.cmp(&b.mantissa), Wide::sign)
 }
 
 /// `a + b` in `decimal(precision, scale)`. Errors: `R0101`.

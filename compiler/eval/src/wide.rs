@@ -109,6 +109,12 @@ impl Wide {
         }
     }
 
+    /// How it compares with 0.
+    pub fn sign(self) -> std::cmp::Ordering {
+        let size = self.magnitude.cmp(&Magnitude::ZERO);
+        if self.negative { size.reverse() } else { size }
+    }
+
     /// The number with the other sign.
     pub fn negated(self) -> Wide {
         Wide { negative: !self.negative, ..self }

@@ -103,6 +103,21 @@ fn decimals_keep_their_own_scales() {
     assert_eq!(binary(Div, price(), rate(), Type::Decimal(24, 7)), Ok(Value::Decimal(39_980_000_000)));
     assert_eq!(binary(IntDiv, price(), rate(), Type::Decimal(38, 0)), Ok(Value::Decimal(3_998)));
     assert_eq!(binary(Mod, price(), rate(), Type::Decimal(4, 3)), Ok(Value::Decimal(0)));
+    // Compared exactly, where no decimal type holds both too.
+    let whole = |n: i128| constant(Value::Decimal(n), Type::Decimal(38, 0));
+    let (tiny, most) = (|n: i128| constant(Value::Decimal(n), Type::Decimal(38, 38)), 10i128.pow(38) - 1);
+    for (left, right, less) in [
+        (whole(0), tiny(1), true),
+        (tiny(-1), whole(0), true),
+        (whole(most), tiny(most), false),
+        (whole(-most), tiny(-most), true),
+        (tiny(most), whole(1), true),
+    ] {
+        assert_eq!(binary(Lt, left.clone(), right.clone(), Type::Bool), Ok(Value::Bool(less)));
+        assert_eq!(binary(Ge, left.clone(), right.clone(), Type::Bool), Ok(Value::Bool(!less)));
+        assert_eq!(binary(Eq, left, right, Type::Bool), Ok(Value::Bool(false)));
+    }
+    assert_eq!(binary(Eq, whole(0), tiny(0), Type::Bool), Ok(Value::Bool(true)));
     fails(binary(Div, price(), constant(Value::Decimal(0), Type::Decimal(4, 3)), Type::Decimal(24, 7)), "R0102");
     fails(binary(Mul, price(), price(), Type::Decimal(5, 4)), "R0101");
 }

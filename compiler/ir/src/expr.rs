@@ -81,11 +81,11 @@ pub enum BinaryOp {
     And,
     /// Three-valued, short-circuit: the right side is evaluated unless the left one is true.
     Or,
-    /// Both operands of one type. Also lists and records.
+    /// Both operands of one type, or decimals each of its own, compared exactly. Also lists and records.
     Eq,
-    /// Both operands of one type.
+    /// As `Eq`.
     Ne,
-    /// Both operands of one ordered type. Text is compared by bytes; false < true.
+    /// Both operands of one ordered type, or decimals each of its own. Text is compared by bytes; false < true.
     Lt,
     /// As `Lt`.
     Le,

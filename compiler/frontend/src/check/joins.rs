@@ -326,6 +326,10 @@ fn short_form(e: &Expr, left: &[Column], right: &[Column]) -> Expr {
 /// The two sides of an equality, the left input's first, each over its own side's columns.
 fn keys(e: &Ir, left: usize) -> Option<(Ir, Ir)> {
     let IrKind::Binary(BinaryOp::Eq, a, b) = &e.kind else { return None };
+    if a.ty.ty != b.ty.ty {
+        // Decimals that are compared exactly have no key in common.
+        return None;
+    }
     let side = |e: &Ir| {
         let columns = e.columns();
         let (first, last) = (*columns.first()?, *columns.last()?);

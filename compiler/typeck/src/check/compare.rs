@@ -74,8 +74,9 @@ impl Checker<'_> {
             };
             return None;
         }
-        let left = self.convert_plain(left, &common, l.span)?;
-        let right = self.convert_plain(right, &common, r.span)?;
+        let (to_left, to_right) = sides(&common, &left.ty.ty, &right.ty.ty);
+        let left = self.convert_plain(left, &to_left, l.span)?;
+        let right = self.convert_plain(right, &to_right, r.span)?;
         let ty = DataType { ty: Type::Bool, nullable: left.ty.nullable || right.ty.nullable };
         self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span)
     }
@@ -244,13 +245,18 @@ impl Checker<'_> {
         if let Some((value, constants)) = in_list(&checked, &equalities) {
             return self.node(ExprKind::InList(Box::new(value), constants), ty, span);
         }
+        self.equal_to_any(checked, equalities, ty, span)
+    }
+
+    /// Whether one of the equalities is true.
+    fn equal_to_any(&mut self, checked: Expr, equalities: Vec<Expr>, ty: DataType, span: Span) -> Option<Expr> {
+        if !self.spend(size(&checked) * equalities.len(), span) {
+            return None;
+        }
         let mut equalities = equalities.into_iter();
         let Some(mut any) = equalities.next() else {
             return self.node(ExprKind::InList(Box::new(checked), Vec::new()), ty, span);
         };
-        if !self.spend(size(&checked) * items.len(), span) {
-            return None;
-        }
         for equal in equalities {
             let ty = DataType { ty: Type::Bool, nullable: any.ty.nullable || equal.ty.nullable };
             any = self.node(ExprKind::Binary(BinaryOp::Or, Box::new(any), Box::new(equal)), ty, span)?;
@@ -286,8 +292,10 @@ impl Checker<'_> {
             equalities.push(self.compared(BinaryOp::Eq, "in", (value, checked.clone()), (list, item), span)?);
         }
         let ty = DataType { ty: Type::Bool, nullable: checked.ty.nullable };
-        let (value, constants) = in_list(&checked, &equalities).unwrap_or((checked, Vec::new()));
-        self.node(ExprKind::InList(Box::new(value), constants), ty, span)
+        match in_list(&checked, &equalities) {
+            Some((value, constants)) => self.node(ExprKind::InList(Box::new(value), constants), ty, span),
+            None => self.equal_to_any(checked, equalities, ty, span),
+        }
     }
 
     /// `x [not] like p`, `x [not] matches p`
@@ -340,7 +348,7 @@ fn in_list(checked: &Expr, equalities: &[Expr]) -> Option<(Expr, Vec<Value<'stat
     for equal in equalities {
         let ExprKind::Binary(BinaryOp::Eq, left, right) = &equal.kind else { return None };
         let ExprKind::Literal(constant) = &right.kind else { return None };
-        if constant.is_null() || value.is_some_and(|value| value.ty.ty != left.ty.ty) {
+        if constant.is_null() || left.ty.ty != right.ty.ty || value.is_some_and(|value| value.ty.ty != left.ty.ty) {
             return None;
         }
         value = Some(left);
@@ -349,6 +357,21 @@ fn in_list(checked: &Expr, equalities: &[Expr]) -> Option<(Expr, Vec<Value<'stat
     constants.sort_by(order);
     constants.dedup();
     value.map(|value| (value.clone(), constants))
+}
+
+/// What two sides of a comparison are converted to: their common type. Where that is a decimal which would round one of them, as
+/// two numbers that differ could be equal then, each to the decimal type that holds it.
+fn sides(common: &Type, left: &Type, right: &Type) -> (Type, Type) {
+    let own = |ty: &Type| match ty {
+        Type::Int(int) => Type::Decimal(int.digits(), 0),
+        ty => ty.clone(),
+    };
+    match (common, own(left), own(right)) {
+        (Type::Decimal(_, scale), Type::Decimal(p, s), Type::Decimal(p2, s2)) if *scale < s.max(s2) => {
+            (Type::Decimal(p, s), Type::Decimal(p2, s2))
+        }
+        _ => (common.clone(), common.clone()),
+    }
 }
 
 /// The order of values of one ordered type; others stay as they are.

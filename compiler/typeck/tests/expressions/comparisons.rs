@@ -72,6 +72,15 @@ fn lists_of_values() {
     refused("id in tags", "E0523");
     refused("id in id", "E0523");
     assert_eq!(typed("5 in [1, 5]"), "true: bool");
+    assert_eq!(typed("3 in codes"), "true: bool");
+    assert_eq!(typed("2 in codes"), "false: bool");
+}
+
+#[test]
+fn decimals_that_no_type_holds_both_are_compared_as_they_are() {
+    let (fine, long) = ("(price as decimal(38, 24))", "(price as decimal(38, 7))");
+    assert_eq!(typed(&format!("{fine} < {long}")), format!("({fine} < {long}): bool"));
+    assert_eq!(typed(&format!("{fine} == id")), format!("({fine} == (id as decimal(19, 0))): bool"));
 }
 
 #[test]

@@ -17,6 +17,10 @@ impl Lowerer<'_> {
         let l = self.expr(left)?;
         let r = self.expr(right)?;
         if compare::is_comparison(op) {
+            if left.ty.ty != right.ty.ty && matches!(left.ty.ty, Type::Decimal(..)) {
+                // Numbers that no decimal type holds both exactly.
+                return self.operand_island(expr, &[l, r], &[&left.ty, &right.ty]);
+            }
             return Ok(self.compare(op, kind, l, r));
         }
         let valid = self.both(l.valid, r.valid);
