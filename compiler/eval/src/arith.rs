@@ -34,7 +34,10 @@ pub fn binary(
         _ => None,
     };
     let ordered = |holds: fn(Ordering) -> bool| {
-        ordering.or_else(|| compare(left, right)).map(|ordering| Value::Bool(holds(ordering))).ok_or_else(|| refused(op, left_ty, right_ty))
+        ordering
+            .or_else(|| compare(left, right))
+            .map(|ordering| Value::Bool(holds(ordering)))
+            .ok_or_else(|| refused(op, left_ty, right_ty))
     };
     match op {
         And | Or => match (left, right) {
