@@ -210,6 +210,18 @@ fn ctrl_c_leaves_no_result_and_no_residue() {
 }
 
 #[test]
+fn a_run_without_rejected_rows_leaves_no_older_rejects_behind() {
+    let pipeline = COPY.replace("job copy {}", "job copy { errors { limit: 5, to: \"bad\" } }");
+    let dir = folder(&[("p.df", &pipeline), ("in.csv", "n,s\n1,a\nx,b\n")]);
+    let rejects = dir.path().join("bad/copy-rejects.jsonl");
+    assert_eq!(dfc(dir.path(), &["run", "p.df"]).code, 0);
+    assert!(read(&rejects).contains("\"value\":\"x\""));
+    write(&dir.path().join("in.csv"), "n,s\n1,a\n");
+    assert_eq!(dfc(dir.path(), &["run", "p.df"]).code, 0);
+    assert!(!rejects.exists(), "the earlier run's rejects would be taken for this one's");
+}
+
+#[test]
 fn an_existing_result_stays_whole_until_the_new_one_is() {
     let dir = folder(&[("p.df", COPY), ("in.csv", "n,s\n1,a\nnot a number,b\n")]);
     write(&dir.path().join("out/b.csv"), "old\n");

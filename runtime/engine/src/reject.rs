@@ -85,6 +85,9 @@ impl ErrorHandler {
     pub(crate) fn finish(&self) -> Result<Option<PathBuf>, RunError> {
         let mut kept = self.lock();
         let path = kept.close()?;
+        if kept.count == 0 {
+            kept.forget_earlier()?;
+        }
         // Over the ratio or not: the file is in its place, and says why.
         if self.over_ratio(kept.count, self.progress.rows_in()) {
             return Err(self.stop(&kept));
@@ -163,6 +166,17 @@ impl Kept {
         let mut line = json(error, site).to_string();
         line.push('\n');
         file.write_all(line.as_bytes()).map_err(failed)
+    }
+
+    /// Removes what an earlier run rejected: beside a run without a rejected row it would be taken for this one's.
+    fn forget_earlier(&self) -> Result<(), RunError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        match fs::remove_file(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(RunError::Rejects { path: path.clone(), message: e.to_string() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives the file its final name.
