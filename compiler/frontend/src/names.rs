@@ -16,7 +16,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("top", "use `sort(…)` and `take(…)`"),
     ("unnest", "flatten the list before, or take single items with `tags[0]`"),
     ("parse", "use `json_get`, `split_part` or `regexp_extract` in `derive`"),
-    ("rejected", "give `errors { to: \"…\" }` in the job: rejected rows are written to that folder"),
+    ("rejected", "give `errors { limit: 100, to: \"…\" }` in the job: rejected rows are written to that folder"),
 ];
 
 /// Other tools' names of operators: (theirs, ours, what to write).

@@ -120,6 +120,11 @@ impl Settings<'_> {
                     if name == "checkpoint" {
                         self.no_checkpoints(setting);
                     }
+                    if let ("errors", [to]) = (name, inner.as_slice())
+                        && to.name.text == "to"
+                    {
+                        self.nothing_kept(to);
+                    }
                     self.block(name, inner);
                 }
                 (SettingValue::Expr(Expr { kind: ExprKind::Name(word), .. }), true)
@@ -148,6 +153,17 @@ impl Settings<'_> {
             "checked, and not used yet",
         )
         .help("write `checkpoint: off` to say that this is meant");
+        self.checker.diagnostics.push(problem);
+    }
+
+    fn nothing_kept(&mut self, to: &Setting) {
+        let problem = LocalDiagnostic::warning(
+            "W0202",
+            self.loc(to.name.span),
+            "no rejected row is tolerated here, so none is kept: the first one stops the job",
+            "has no effect alone",
+        )
+        .help("say how many are tolerated: `limit: 100`, or as a share of the rows `ratio: 0.001`");
         self.checker.diagnostics.push(problem);
     }
 
