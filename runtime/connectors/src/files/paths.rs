@@ -1,7 +1,7 @@
 //! Paths and globs to files, with errors that help: the nearest existing name, what a folder holds.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ConnectError;
@@ -17,6 +17,11 @@ pub(crate) struct InputFile {
     pub size: Option<u64>,
 }
 
+/// The library's own rule for names that begin with a point is not used: it panics where a folder holds a name that is no
+/// UTF-8 (glob 0.3.4). See [`is_hidden`].
+const LIKE_A_SHELL: glob::MatchOptions =
+    glob::MatchOptions { case_sensitive: true, require_literal_separator: false, require_literal_leading_dot: false };
+
 /// The files that a `path` stands for: itself, `-` for standard input, or the matches of a glob, sorted by name.
 ///
 /// # Errors
@@ -29,9 +34,7 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
     if Path::new(path).exists() || !path.contains(['*', '?', '[']) {
         return Ok(vec![input_file(Path::new(path))?]);
     }
-    // As in a shell: hidden files are meant only by a pattern that begins with a point. What a killed job left behind is hidden.
-    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
-    let matches = glob::glob_with(path, options).map_err(|e| {
+    let matches = glob::glob_with(path, LIKE_A_SHELL).map_err(|e| {
         let why = if e.msg.contains("range") { "a `[` has no `]`, or nothing stands between them" } else { e.msg };
         ConnectError::new("R0203", format!("`{path}` is no pattern for files: {why}"))
             .help("`*` stands for any text, `**` for any folders, `?` for one character, `[ab]` for one of some")
@@ -39,10 +42,11 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
     let mut found: Vec<PathBuf> = Vec::new();
     for entry in matches {
         let entry = entry.map_err(|e| io_error("read", &e.path().display().to_string(), e.error()))?;
-        if entry.is_file() {
+        if entry.is_file() && !is_hidden(&entry, path) {
             found.push(entry);
         }
     }
+    refuse_unreadable_names(path)?;
     if found.is_empty() {
         let error = ConnectError::new("R0203", format!("no file matches `{path}`"));
         return Err(match folder_of_glob(path) {
@@ -52,6 +56,40 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
     }
     found.sort();
     found.iter().map(|path| input_file(path)).collect()
+}
+
+/// As in a shell: hidden files and folders are meant only by a part of the pattern that begins with a point. What a killed
+/// job left behind is hidden.
+fn is_hidden(entry: &Path, pattern: &str) -> bool {
+    let meant = pattern.split('/').any(|part| part.starts_with('.') && part.contains(['*', '?', '[']));
+    let fixed = folder_of_glob(pattern);
+    let begins_with_a_point = |part: Component| match part {
+        Component::Normal(name) => {
+            name.as_encoded_bytes().starts_with(b".") && !fixed.components().any(|named| named == part)
+        }
+        _ => false,
+    };
+    !meant && entry.components().any(begins_with_a_point)
+}
+
+/// The glob library passes over names that are no UTF-8: a file must not be left out without a word. (Looks at the folder of
+/// the pattern's last part; names of folders in between are not looked at.)
+fn refuse_unreadable_names(path: &str) -> Result<(), ConnectError> {
+    let (folder, last) = match path.rsplit_once('/') {
+        Some((folder, last)) => (Path::new(if folder.is_empty() { "/" } else { folder }), last),
+        None => (Path::new("."), path),
+    };
+    let Ok(pattern) = glob::Pattern::new(last) else { return Ok(()) };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for name in entries.flatten().map(|entry| entry.file_name()) {
+        let shown = name.to_string_lossy();
+        let matches = pattern.matches_with(&shown, LIKE_A_SHELL) && !is_hidden(Path::new(&name), last);
+        if name.to_str().is_none() && matches {
+            return Err(ConnectError::new("R0204", format!("can't read `{shown}`: its name is not UTF-8"))
+                .help("rename the file, or write a pattern that doesn't match it"));
+        }
+    }
+    Ok(())
 }
 
 fn input_file(path: &Path) -> Result<InputFile, ConnectError> {

@@ -23,8 +23,27 @@ fn globs_are_read_in_the_order_of_names() {
     // Hidden: what a job that was killed left behind, say.
     folder.file(".e.csv", "a\n5\n");
     let fields = schema("a: int64");
-    let read = read("csv", &[("path", text(&folder.name("*.csv")))], &fields).unwrap();
-    assert_eq!(read.texts(&fields), ["1", "2", "3", "4"]);
+    folder.file("F.CSV", "a\n6\n");
+    let texts = |pattern: &str| read("csv", &[("path", text(&folder.name(pattern)))], &fields).unwrap().texts(&fields);
+    assert_eq!(texts("*.csv"), ["1", "2", "3", "4"]);
+    assert_eq!(texts("**/[ab].csv"), ["1", "2", "3"]);
+    assert_eq!(texts(".*.csv"), ["5"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_glob_leaves_no_file_out_for_its_name() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "a\n1\n");
+    let beside = std::path::Path::new(&path).with_file_name(std::ffi::OsStr::from_bytes(b"b\xff.csv"));
+    std::fs::write(beside, "a\n2\n").unwrap();
+    let error = open_error(&[("path", text(&folder.name("*.csv")))], "a: int64");
+    assert_eq!(error.code, "R0204");
+    assert!(error.message.contains("its name is not UTF-8"), "{error:?}");
+    let fields = schema("a: int64");
+    assert_eq!(read("csv", &[("path", text(&folder.name("a*.csv")))], &fields).unwrap().texts(&fields), ["1"]);
 }
 
 #[test]
