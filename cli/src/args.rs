@@ -119,6 +119,10 @@ pub enum Format {
     Human,
     /// One JSON object a line
     Json,
+    /// One SARIF log, for code scanning
+    Sarif,
+    /// Workflow commands of GitHub Actions: notes beside the lines of a pull request
+    Github,
 }
 
 /// Tiers.

@@ -11,21 +11,23 @@ use crate::report;
 
 /// Runs the command. Each file is checked by itself, with the libraries it uses.
 pub fn check(args: &CheckArgs) -> Result<Outcome> {
-    let mut outcome = Outcome::Fine;
-    for file in &args.files {
-        let checked = report::compiler(&args.set).check(file);
-        report::findings(&checked, args.format)?;
+    let checks: Vec<Checked> = args.files.iter().map(|file| report::compiler(&args.set).check(file)).collect();
+    if args.format == Format::Sarif {
+        // One log over all files.
+        report::findings(&checks.iter().collect::<Vec<_>>(), args.format)?;
+    }
+    for (file, checked) in args.files.iter().zip(&checks) {
+        if args.format != Format::Sarif {
+            report::findings(&[checked], args.format)?;
+        }
         if args.format == Format::Human {
-            eprintln!("{}", report::verdict(file, &checked));
+            eprintln!("{}", report::verdict(file, checked));
         }
         if args.verbose {
-            streams(&checked)?;
-        }
-        if checked.has_errors() {
-            outcome = Outcome::Failed;
+            streams(checked)?;
         }
     }
-    Ok(outcome)
+    Ok(if checks.iter().any(Checked::has_errors) { Outcome::Failed } else { Outcome::Fine })
 }
 
 /// The job's streams with their fields.

@@ -18,7 +18,7 @@ pub fn plan(args: &PlanArgs) -> Result<Outcome> {
             Ok(parsed) if args.emit == Emit::Tokens => dfc_grammar::dump_tokens(&parsed.parse, &parsed.text),
             Ok(parsed) => dfc_grammar::dump_ast(&parsed.parse),
             Err(checked) => {
-                report::findings(&checked, Format::Human)?;
+                report::findings(&[&checked], Format::Human)?;
                 return Ok(Outcome::Failed);
             }
         },
@@ -30,7 +30,7 @@ pub fn plan(args: &PlanArgs) -> Result<Outcome> {
                 _ => text::stages(&dfc_planner::plan_stages(&plan)),
             },
             Err(checked) => {
-                report::findings(&checked, Format::Human)?;
+                report::findings(&[&checked], Format::Human)?;
                 eprintln!("{}", report::verdict(&args.file, &checked));
                 return Ok(Outcome::Failed);
             }

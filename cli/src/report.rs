@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use dfc_compiler::{Checked, Compiler};
-use dfc_diagnostics::{Severity, render};
+use dfc_diagnostics::render::{self, FileText};
+use dfc_diagnostics::{Diagnostic, Severity};
 use dfc_engine::RunError;
 use dfc_ir::Site;
 use dfc_ir::plan::SiteInfo;
@@ -25,18 +26,25 @@ fn color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Writes findings: for people to standard error, as JSON to standard output.
-pub fn findings(checked: &Checked, format: Format) -> Result<()> {
-    match format {
+/// Writes the findings of one or more checks: for people to standard error, for tools to standard output.
+pub fn findings(checks: &[&Checked], format: Format) -> Result<()> {
+    let each = |form: fn(&[Diagnostic], &[FileText]) -> String| -> String {
+        checks.iter().map(|checked| form(&checked.diagnostics, &checked.files)).collect()
+    };
+    let text = match format {
         Format::Human => {
-            let text = render::human(&checked.diagnostics, &checked.files, color());
+            let text: String = checks.iter().map(|c| render::human(&c.diagnostics, &c.files, color())).collect();
             std::io::stderr().lock().write_all(text.as_bytes())?;
+            return Ok(());
         }
-        Format::Json => {
-            let text = render::json(&checked.diagnostics, &checked.files);
-            std::io::stdout().lock().write_all(text.as_bytes())?;
+        Format::Json => each(render::json),
+        Format::Github => each(render::github),
+        Format::Sarif => {
+            let parts: Vec<_> = checks.iter().map(|c| (c.diagnostics.as_slice(), c.files.as_slice())).collect();
+            render::sarif(&parts)
         }
-    }
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
 }
 

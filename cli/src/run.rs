@@ -23,12 +23,12 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let plan = match compiler.plan(&args.file) {
         Ok(plan) => plan,
         Err(refused) => {
-            report::findings(&refused, args.format)?;
+            report::findings(&[&refused], args.format)?;
             eprintln!("{}; nothing was run", report::verdict(&args.file, &refused));
             return Ok(Outcome::Failed);
         }
     };
-    report::findings(&compiler.check(&args.file), args.format)?;
+    report::findings(&[&compiler.check(&args.file)], args.format)?;
     let stages = dfc_planner::plan_stages(&plan);
     let tier = match args.engine {
         Engine::Jit => Tier::Jit,

@@ -75,6 +75,23 @@ fn messages_of_the_pages() {
     golden.finish();
 }
 
+/// The same findings in every form for tools; one SARIF log over several files.
+#[test]
+fn forms_for_tools() {
+    let mut golden = Golden::default();
+    let folder = root().join("tests/golden/diagnostics");
+    for form in ["json", "github", "sarif"] {
+        let output = dfc(&folder, &["check", "many-ten-mistakes.df", "E0205-circle.df", "--format", form]);
+        assert_eq!((output.code, output.stderr.as_str()), (1, ""), "{form}");
+        golden.check(&folder.join("forms").join(format!("findings.{form}")), &output.stdout);
+        if form == "sarif" {
+            let log: serde_json::Value = serde_json::from_str(&output.stdout).expect("SARIF is JSON");
+            assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), Some(11));
+        }
+    }
+    golden.finish();
+}
+
 #[test]
 fn ten_mistakes_of_ten_kinds_give_ten_diagnostics() {
     let folder = root().join("tests/golden/diagnostics");

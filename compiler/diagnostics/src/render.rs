@@ -1,12 +1,16 @@
-//! Renderers: one for people (drawn by ariadne), one for tools (a JSON object a line).
+//! Renderers: one for people (drawn by ariadne), the others for tools (JSON lines, SARIF, GitHub's workflow commands).
 //!
-//! They may not change what is said: the same data, two forms.
+//! They may not change what is said: the same data in other forms.
 
+mod github;
 mod human;
 mod json;
+mod sarif;
 
+pub use github::github;
 pub use human::human;
 pub use json::json;
+pub use sarif::sarif;
 
 /// A file that diagnostics speak of; `FileId` is its index in the list given to a renderer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
