@@ -9,6 +9,7 @@ mod cases {
     mod functions;
     mod hostile;
     mod odd;
+    mod reference;
     mod robust;
 }
 mod differential {
