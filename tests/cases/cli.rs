@@ -1,7 +1,8 @@
 //! The command line: exit codes, what goes where, signals, standard input and output (D19).
 
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{binary, dfc, files_below, folder, read, root, write};
@@ -130,20 +131,44 @@ fn what_has_no_plan_is_told_why() {
     assert_eq!(dfc(dir.path(), &["run", "p.df", "--set", "m=1"]).code, 0);
 }
 
-/// Ctrl-C ends a run that waits for its standard input, too.
-#[test]
-fn ctrl_c_while_nothing_comes_in() {
-    let dir = folder(&[("p.df", &COPY.replace("in.csv", "-"))]);
-    let mut child = binary()
-        .current_dir(dir.path())
+/// `dfc run p.df`, its standard input held open.
+fn started(folder: &Path) -> Child {
+    binary()
+        .current_dir(folder)
         .args(["run", "p.df"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("dfc starts");
+        .expect("dfc starts")
+}
+
+/// A signal that comes before the program watches for it ends the program: the kernel says when it does.
+fn wait_until_signals_are_caught(child: &Child) {
+    const SIGINT_BIT: u64 = 1 << 1;
+    let status = format!("/proc/{}/status", child.id());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        if caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & SIGINT_BIT != 0)
+        {
+            // The run itself is what is to be stopped: let it begin.
+            std::thread::sleep(Duration::from_millis(200));
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("dfc does not watch for Ctrl-C");
+}
+
+/// Ctrl-C ends a run that waits for its standard input, too.
+#[test]
+fn ctrl_c_while_nothing_comes_in() {
+    let dir = folder(&[("p.df", &COPY.replace("in.csv", "-"))]);
+    let mut child = started(dir.path());
     let stdin = child.stdin.take().expect("piped");
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until_signals_are_caught(&child);
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.expect("kill runs").success());
     let output = child.wait_with_output().expect("dfc ends");
@@ -158,14 +183,7 @@ fn ctrl_c_while_nothing_comes_in() {
 #[test]
 fn progress_without_a_terminal_is_a_line_now_and_then() {
     let dir = folder(&[("p.df", &COPY.replace("in.csv", "-"))]);
-    let mut child = binary()
-        .current_dir(dir.path())
-        .args(["run", "p.df"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("dfc starts");
+    let mut child = started(dir.path());
     let mut stdin = child.stdin.take().expect("piped");
     // More than the source takes to be open.
     stdin.write_all(format!("n,s\n{}", "1,a\n2,b\n".repeat(20_000)).as_bytes()).expect("dfc reads");

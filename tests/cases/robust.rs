@@ -9,19 +9,8 @@ use std::time::{Duration, Instant};
 use dfc_compiler::Compiler;
 use dfc_compiler::files::MemoryFiles;
 
+use crate::support::random::Random;
 use crate::support::{files_below, read, root};
-
-/// A small generator of random numbers (xorshift64*, Vigna 2016): the same sequence for a seed everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
-    }
-}
 
 /// Every pipeline of the project.
 fn pipelines() -> Vec<(PathBuf, String)> {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use crate::support::random::Random;
 use crate::support::{dfc, folder, python};
 
 /// Types the generator knows, with the columns that have them.
@@ -20,22 +21,6 @@ enum Ty {
 
 const FIELDS: &str = "i: int64?, j: int64, m: decimal(9, 2)?, f: float64?, s: string?, t: string, d: date?, b: bool?";
 const SQL_COLUMNS: &str = "i BIGINT, j BIGINT, m DECIMAL(9,2), f DOUBLE, s VARCHAR, t VARCHAR, d DATE, b BOOLEAN";
-
-/// A generator of random numbers (xorshift64*, Vigna 2016).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
-    }
-
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
-        from[self.below(from.len())]
-    }
-}
 
 /// An expression in both languages.
 struct Both {

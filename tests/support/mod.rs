@@ -2,6 +2,7 @@
 
 pub mod golden;
 pub mod python;
+pub mod random;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
