@@ -8,6 +8,7 @@ mod db;
 pub mod files;
 mod globals;
 mod graph;
+pub mod ide;
 mod items;
 mod lower;
 mod names;
