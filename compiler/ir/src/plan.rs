@@ -43,12 +43,85 @@ pub struct Job {
     pub parallelism: Option<usize>,
     /// What happens with row errors.
     pub errors: ErrorPolicy,
+    /// When and where checkpoints are taken; `None`: `checkpoint: off`.
+    pub checkpoint: Option<CheckpointSettings>,
+    /// What happens after a failure that may pass.
+    pub restart: RestartSettings,
+    /// What happens when a job that has succeeded is run again; `None`: by its sources (see [`Rerun`]).
+    pub rerun: Option<Rerun>,
 }
 
 impl Default for Job {
     fn default() -> Self {
-        Job { name: "job".into(), parallelism: None, errors: ErrorPolicy::default() }
+        Job {
+            name: "job".into(),
+            parallelism: None,
+            errors: ErrorPolicy::default(),
+            checkpoint: Some(CheckpointSettings::default()),
+            restart: RestartSettings::default(),
+            rerun: None,
+        }
     }
+}
+
+/// `checkpoint { interval: 30s, timeout: 10m, retain: 3, … }`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointSettings {
+    /// Milliseconds between the starts of two checkpoints.
+    pub interval_ms: u64,
+    /// Milliseconds after which a checkpoint is abandoned.
+    pub timeout_ms: u64,
+    /// How many of the newest checkpoints are kept.
+    pub retain: u32,
+    /// How many checkpoints in a row may be abandoned; one more stops the job.
+    pub tolerate: u32,
+    /// A folder (relative to the pipeline's file) or `s3://bucket/prefix`; `None`: `.dfc` beside the pipeline.
+    pub storage: Option<String>,
+    /// A checkpoint is taken early when the sinks have spooled so many bytes since the last one.
+    pub max_epoch_bytes: u64,
+    /// At most so many checkpoints may wait to be applied; then the sources are held back.
+    pub max_unapplied: u32,
+    /// Most bytes that the job's checkpoints and spools may take; `None`: no limit.
+    pub quota_bytes: Option<u64>,
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> Self {
+        CheckpointSettings {
+            interval_ms: 30_000,
+            timeout_ms: 600_000,
+            retain: 3,
+            tolerate: 3,
+            storage: None,
+            max_epoch_bytes: 256_000_000,
+            max_unapplied: 4,
+            quota_bytes: None,
+        }
+    }
+}
+
+/// `restart { attempts: 3, backoff: 10s }`: the job starts again from its last checkpoint, inside the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestartSettings {
+    /// How often in a row without a checkpoint in between.
+    pub attempts: u32,
+    /// Milliseconds before the first attempt; doubled for each further one, at most five minutes.
+    pub backoff_ms: u64,
+}
+
+impl Default for RestartSettings {
+    fn default() -> Self {
+        RestartSettings { attempts: 0, backoff_ms: 1_000 }
+    }
+}
+
+/// `rerun: continue | restart`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rerun {
+    /// Keeps the lineage and takes what is new: the default for sources that follow or have an `increment`.
+    Continue,
+    /// Computes everything anew and replaces the output: the default for plain files.
+    Restart,
 }
 
 /// `errors { limit, ratio, to }`

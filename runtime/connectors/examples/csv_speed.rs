@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dfc_connect::{OpenContext, open_source};
+use dfc_connect::{Next, OpenContext, open_source};
 use dfc_ir::plan::{OptionValue, SourceSpec};
 use dfc_ir::{DataType, Field, Schema, Type, Value};
 
@@ -79,7 +79,7 @@ fn main() {
                     schema: schema.clone(),
                     projection: projection.clone(),
                 };
-                let cx = OpenContext { node: "bench".into(), tasks, cancelled: Arc::default(), limit_rows: None };
+                let cx = OpenContext { node: "bench".into(), tasks, ..OpenContext::default() };
                 let mut best = f64::MAX;
                 for _ in 0..3 {
                     let source = open_source(&spec, &cx).expect("the source opens");
@@ -89,7 +89,7 @@ fn main() {
                             let mut reader = source.reader(task).expect("a reader");
                             scope.spawn(move || {
                                 let mut errors = Vec::new();
-                                while reader.next(&mut errors).expect("the file is read").is_some() {}
+                                while let Next::Batch(_) = reader.next(&mut errors).expect("the file is read") {}
                                 assert!(errors.is_empty(), "{:?}", errors[0]);
                             });
                         }

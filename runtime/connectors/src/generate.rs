@@ -9,7 +9,7 @@ use dfc_ir::{DataType, Type, Value};
 
 use crate::locate::NumberedRows;
 use crate::options::OptionReader;
-use crate::{ConnectError, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
 
 /// Rows of a batch.
 const BATCH: u64 = 8192;
@@ -79,12 +79,12 @@ struct Maker {
 }
 
 impl Reader for Maker {
-    fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
+    fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         let shared = &*self.shared;
         let seq = shared.next.fetch_add(1, Ordering::Relaxed);
         let first = seq * BATCH;
         if first >= shared.rows || shared.cancelled.load(Ordering::Relaxed) {
-            return Ok(None);
+            return Ok(Next::End);
         }
         let rows = BATCH.min(shared.rows - first);
         let columns = shared.columns.iter().map(|(column, ty)| {
@@ -97,7 +97,7 @@ impl Reader for Maker {
         let columns = columns.collect();
         shared.counters.rows.fetch_add(rows, Ordering::Relaxed);
         let locate = Arc::new(NumberedRows { source: "generate".into(), first: first + 1 });
-        Ok(Some(Batch { columns, rows: rows as usize, seq, origin: Some(Origin { locate, rows: None }) }))
+        Ok(Next::Batch(Batch { columns, rows: rows as usize, seq, origin: Some(Origin { locate, rows: None }) }))
     }
 }
 

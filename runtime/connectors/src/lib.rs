@@ -5,8 +5,10 @@
 mod chunks;
 mod csv;
 mod discard;
+mod epoch;
 mod files;
 mod generate;
+mod infer;
 mod jsonl;
 mod locate;
 mod options;
@@ -14,6 +16,7 @@ mod parquet;
 mod print;
 pub mod registry;
 mod rows;
+mod schema;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -21,9 +24,13 @@ mod text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+pub use epoch::{Ledger, Next, Positions, Sealed, SinkEpochs, SinkResume, SplitPosition, SpoolFile, Wake};
+
 use dfc_batch::{Batch, RowError};
 use dfc_ir::Schema;
 use dfc_ir::plan::{SinkSpec, SourceSpec};
+
+pub use schema::{Reach, added_columns, find_schema, schema_reach};
 
 /// A failure outside the rows: a file that can't be opened, a header that doesn't fit, a full disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +65,7 @@ impl std::fmt::Display for ConnectError {
 impl std::error::Error for ConnectError {}
 
 /// What a connector is told when it opens.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct OpenContext {
     /// The operator's name, for messages.
     pub node: String,
@@ -68,6 +75,13 @@ pub struct OpenContext {
     pub cancelled: Arc<AtomicBool>,
     /// At most so many rows are wanted from the source (`--limit-rows`), over all tasks.
     pub limit_rows: Option<u64>,
+    /// Sources: go on from here instead of the start.
+    pub positions: Option<Positions>,
+    /// Sources: called when a reader that waits has something.
+    pub wake: Wake,
+    /// Sinks: the job takes checkpoints, so rows are spooled, sealed and applied. `None`: they are written and become visible with
+    /// [`Sink::finish`].
+    pub epochs: Option<SinkEpochs>,
 }
 
 /// Counters of a source, for progress and the summary. Updated by the readers, read by anyone.
@@ -95,17 +109,41 @@ pub trait Source: Send + Sync {
 
     /// Its counters.
     fn counters(&self) -> Arc<SourceCounters>;
+
+    /// Whether the batches' numbers are the source's order. Otherwise readers work on splits of their own, side by side.
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    /// Whether it can say how far it was read, and go on from there. `Err`: why not, as the end of a sentence ("the standard input can be
+    /// read only once").
+    fn resumable(&self) -> Result<(), String> {
+        Err("it can't go on in the middle".into())
+    }
+
+    /// Barrier `number` is wanted, larger than all before: every reader answers it with [`Next::Barrier`] as soon as it can. Must not wait.
+    fn mark(&self, number: u64) {
+        let _ = number;
+    }
+
+    /// How far it had been read at barrier `number`. Asked once, after every reader has answered the barrier or ended.
+    ///
+    /// # Errors
+    /// When that isn't known.
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        Err(ConnectError::new("R0499", format!("a source without positions was asked for those at barrier {number}")))
+    }
 }
 
 /// Reads a share of a source.
 pub trait Reader: Send {
-    /// The next batch of the projected columns, or `None` at the end. Rows that don't fit are pushed to `errors` (`node` left empty)
+    /// The next batch of the projected columns, a barrier, or the end. Rows that don't fit are pushed to `errors` (`node` left empty)
     /// and left out. `Batch::seq` runs over the whole source from 0 without gaps, in the source's order, whatever reader a batch comes
     /// from: a chunk whose rows were all rejected, or an empty one, still gives an (empty) batch.
     ///
     /// # Errors
     /// When the source can't be read further.
-    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError>;
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError>;
 }
 
 /// What a sink has written.
@@ -141,14 +179,53 @@ pub trait Sink: Send + Sync {
     /// When the target can't be written.
     fn write(&self, encoded: Encoded, rows: u64) -> Result<(), ConnectError>;
 
-    /// Makes the result visible under its final name: the last thing that happens, and atomic.
+    /// Makes the result visible under its final name: the last thing that happens, and atomic. With checkpoints it is called after the last
+    /// epoch was applied, and again if the process died in between.
     ///
     /// # Errors
     /// When that can't be done; then nothing has changed under the final name.
     fn finish(&self) -> Result<SinkSummary, ConnectError>;
 
-    /// Removes everything that was written. Called when the job failed or was cancelled before `finish`.
+    /// Removes everything that was written. Called when the job failed or was cancelled before `finish`; with checkpoints only when their
+    /// lineage is given up.
     fn abort(&self);
+
+    /// Whether it can spool, seal and apply epochs. `Err`: why not, as the end of a sentence ("rows on the standard output can't be taken
+    /// back").
+    fn epochs(&self) -> Result<(), String> {
+        Err("it can't take rows back".into())
+    }
+
+    /// Bytes in the open epoch.
+    fn open_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Closes the open epoch and makes it durable. Called when all its rows were written and none after them.
+    ///
+    /// # Errors
+    /// When it can't be made durable; its rows then belong to the next epoch.
+    fn seal(&self, number: u64) -> Result<Sealed, ConnectError> {
+        Err(ConnectError::new("R0499", format!("a sink without epochs was asked to seal {number}")))
+    }
+
+    /// Makes an epoch visible that is part of a whole checkpoint, for targets where epochs become visible one by one; for others it does
+    /// nothing. Called in the order of the numbers, from one thread at a time, beside [`Sink::write`]. Can be repeated: after an error, and
+    /// after a crash in another process.
+    ///
+    /// # Errors
+    /// When that can't be done now (`R02xx`), or never (a broken constraint: `R06xx`).
+    fn apply(&self, sealed: &Sealed) -> Result<(), ConnectError> {
+        Err(ConnectError::new("R0499", format!("a sink without epochs was asked to apply {}", sealed.number)))
+    }
+
+    /// What the target itself knows about this job's lineage.
+    ///
+    /// # Errors
+    /// When it can't be asked.
+    fn ledger(&self) -> Result<Ledger, ConnectError> {
+        Ok(Ledger::Forgetful)
+    }
 }
 
 /// Turns batches into a sink's own form.

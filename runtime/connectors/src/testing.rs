@@ -8,7 +8,7 @@ use dfc_ir::plan::{OptionValue, Options, SinkSpec, SourceSpec};
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Schema, Type, Value};
 
-use crate::{ConnectError, Encoded, OpenContext, Sink, SinkSummary, Source};
+use crate::{ConnectError, Encoded, Next, OpenContext, Sink, SinkSummary, Source};
 
 /// A folder for one test.
 pub(crate) struct Folder(tempfile::TempDir);
@@ -96,7 +96,7 @@ pub(crate) fn int(value: i64) -> OptionValue {
 }
 
 pub(crate) fn context() -> OpenContext {
-    OpenContext { node: "test".into(), tasks: 2, cancelled: Arc::default(), limit_rows: None }
+    OpenContext { node: "test".into(), tasks: 2, ..OpenContext::default() }
 }
 
 pub(crate) fn source_spec(connector: &str, pairs: &[(&str, OptionValue)], schema: &Schema) -> SourceSpec {
@@ -143,8 +143,9 @@ pub(crate) fn drain(source: &dyn Source, schema: &Schema) -> Result<Read, Connec
     while ended != [true, true] {
         for (reader, ended) in readers.iter_mut().zip(&mut ended) {
             match reader.next(&mut errors)? {
-                Some(batch) => batches.push(batch),
-                None => *ended = true,
+                Next::Batch(batch) => batches.push(batch),
+                Next::End => *ended = true,
+                Next::Barrier(_) | Next::Wait(_) => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::{ConnectError, Encoded, Encoder, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
+use dfc_connect::{ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
 use dfc_ir::Schema;
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 
@@ -92,12 +92,12 @@ struct MemoryReader {
 }
 
 impl Reader for MemoryReader {
-    fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
+    fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(batch) = self.batches.get(number) else { return Ok(None) };
+        let Some(batch) = self.batches.get(number) else { return Ok(Next::End) };
         self.counters.rows.fetch_add(batch.rows as u64, Ordering::Relaxed);
         let columns = self.projection.iter().map(|&column| batch.columns[column].clone()).collect();
-        Ok(Some(Batch { columns, rows: batch.rows, seq: number as u64, origin: batch.origin.clone() }))
+        Ok(Next::Batch(Batch { columns, rows: batch.rows, seq: number as u64, origin: batch.origin.clone() }))
     }
 }
 

@@ -121,6 +121,7 @@ impl Setup<'_> {
             tasks,
             cancelled: self.job.scheduler.stopping(),
             limit_rows: self.options.limit_rows,
+            ..OpenContext::default()
         }
     }
 

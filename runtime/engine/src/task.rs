@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::Reader;
+use dfc_connect::{Next, Reader};
 
 use crate::RunError;
 use crate::counters::TaskCx;
@@ -133,7 +133,11 @@ impl Task {
                 }
                 let batch = reader.next(&mut self.errors).map_err(|error| port.failed(error))?;
                 self.cx.report(&mut self.errors, &port.node)?;
-                let Some(mut batch) = batch else { return Ok(Some(Read::End)) };
+                let mut batch = match batch {
+                    Next::Batch(batch) => batch,
+                    Next::Barrier(_) | Next::Wait(_) => return Ok(None),
+                    Next::End => return Ok(Some(Read::End)),
+                };
                 if let Some(left) = rows_left {
                     let wanted = usize::try_from(*left).unwrap_or(usize::MAX).min(batch.rows);
                     if wanted < batch.rows {

@@ -20,7 +20,7 @@ use crate::options::OptionReader;
 use crate::rows::Faults;
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, RAGGED};
-use crate::{ConnectError, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
 
 /// Opens a CSV source.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -73,50 +73,13 @@ impl Format for Csv {
     type Layout = Layout;
 
     fn start(&self, data: &[u8], whole: bool, file: &str) -> Result<Option<(usize, Layout)>, ConnectError> {
-        let mut at = 0;
-        for skipped in 0..self.skip {
-            match memchr::memchr(b'\n', &data[at..]) {
-                Some(n) => at += n + 1,
-                None if !whole => return Ok(None),
-                None if self.header => {
-                    return Err(ConnectError::new(
-                        "R0210",
-                        format!("`{file}` has only {skipped} lines: `skip` leaves no header"),
-                    )
-                    .help("give a smaller `skip`, or `header: false` if there is no header"));
-                }
-                None => {
-                    at = data.len();
-                    break;
-                }
-            }
-        }
         if !self.header {
-            return Ok(Some((at, header::by_position(&self.schema, &self.projection))));
+            let start = header::skipped(data, self.skip, whole, None)?;
+            return Ok(start.map(|at| (at, header::by_position(&self.schema, &self.projection))));
         }
-        // The header is the first row that is neither comment nor blank.
-        loop {
-            if at == data.len() && whole {
-                return Err(ConnectError::new("R0210", format!("`{file}` is empty: it has no header"))
-                    .help("a file without header and rows is read with `header: false`"));
-            }
-            let (end, closed) = exact::row_end(data, at, &self.dialect);
-            if !whole && !closed {
-                return Ok(None);
-            }
-            let line = &data[at..end];
-            let is_comment = self.dialect.comment.as_ref().is_some_and(|c| line.starts_with(c));
-            if is_comment {
-                at += memchr::memchr(b'\n', line).map_or(line.len(), |n| n + 1);
-                continue;
-            }
-            if line.iter().all(|b| matches!(b, b'\r' | b'\n')) {
-                at = end;
-                continue;
-            }
-            let names = header::names(line, &self.dialect, file)?;
-            return Ok(Some((end, header::by_name(&self.schema, &self.projection, &names, file)?)));
-        }
+        let Some(line) = header::find(data, self.skip, whole, &self.dialect, file)? else { return Ok(None) };
+        let names = header::names(&data[line.clone()], &self.dialect, file)?;
+        Ok(Some((line.end, header::by_name(&self.schema, &self.projection, &names, file)?)))
     }
 
     fn cut(&self, data: &[u8]) -> Option<usize> {
@@ -156,9 +119,9 @@ struct CsvReader {
 }
 
 impl Reader for CsvReader {
-    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
-        let Some((chunk, layout)) = self.files.next_chunk()? else { return Ok(None) };
-        Ok(Some(self.parse(chunk, &layout, errors)))
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
+        let Some((chunk, layout)) = self.files.next_chunk()? else { return Ok(Next::End) };
+        Ok(Next::Batch(self.parse(chunk, &layout, errors)))
     }
 }
 

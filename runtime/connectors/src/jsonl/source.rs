@@ -17,7 +17,7 @@ use crate::options::OptionReader;
 use crate::rows::{Fault, shown};
 use crate::text::value::{DAMAGED, MISFIT, bad_encoding, read, unexpected_null};
 use crate::text::{number, time};
-use crate::{ConnectError, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
 
 /// Opens a JSON lines source.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -107,9 +107,9 @@ struct JsonReader {
 }
 
 impl Reader for JsonReader {
-    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
-        let Some((chunk, _)) = self.files.next_chunk()? else { return Ok(None) };
-        Ok(Some(self.parse(chunk, errors)))
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
+        let Some((chunk, _)) = self.files.next_chunk()? else { return Ok(Next::End) };
+        Ok(Next::Batch(self.parse(chunk, errors)))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::files::{InputFile, distance, expand, io_error};
 use crate::locate::NumberedRows;
 use crate::options::OptionReader;
 use crate::rows::Faults;
-use crate::{ConnectError, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
 
 /// Rows of a batch.
 const BATCH: usize = 16 << 10;
@@ -86,16 +86,7 @@ struct Unit {
 
 impl OpenedFile {
     fn open(file: InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
-        let broken = |why: String| {
-            let why = why.trim_start_matches("Parquet error: ").trim_start_matches("EOF: ");
-            ConnectError::new("R0212", format!("`{}` is no readable Parquet file ({why})", file.name)).help(
-                "such a file begins and ends with `PAR1`; without its end, the list of its columns, nothing can be read",
-            )
-        };
-        let handle = open(&file)?;
-        let metadata = guarded(|| ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()))
-            .map_err(&broken)?
-            .map_err(|e| broken(e.to_string()))?;
+        let metadata = footer(&file)?;
         let wish = ArrowReaderOptions::new().with_schema(Arc::new(convert::wished(metadata.schema())));
         // Where the reader can't give the wished form, the file's own is converted afterwards.
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), wish).unwrap_or(metadata);
@@ -112,6 +103,23 @@ impl OpenedFile {
         let columns = group.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
         columns.map(|(_, c)| c.compressed_size().max(0) as u64).sum()
     }
+}
+
+/// A file's footer.
+///
+/// # Errors
+/// The file can't be opened, or is no Parquet file.
+pub(super) fn footer(file: &InputFile) -> Result<ArrowReaderMetadata, ConnectError> {
+    let broken = |why: String| {
+        let why = why.trim_start_matches("Parquet error: ").trim_start_matches("EOF: ");
+        ConnectError::new("R0212", format!("`{}` is no readable Parquet file ({why})", file.name)).help(
+            "such a file begins and ends with `PAR1`; without its end, the list of its columns, nothing can be read",
+        )
+    };
+    let handle = open(file)?;
+    guarded(|| ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new()))
+        .map_err(&broken)?
+        .map_err(|e| broken(e.to_string()))
 }
 
 fn open(file: &InputFile) -> Result<File, ConnectError> {
@@ -205,16 +213,16 @@ struct Current {
 }
 
 impl Reader for GroupReader {
-    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         let shared = self.shared.clone();
         loop {
             if shared.cancelled.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(Next::End);
             }
             let Some(current) = &mut self.current else {
                 let unit = shared.next.fetch_add(1, Ordering::Relaxed);
                 if unit >= shared.units.len() {
-                    return Ok(None);
+                    return Ok(Next::End);
                 }
                 self.current = Some(Current { unit, reader: shared.open_group(unit)?, given: 0 });
                 continue;
@@ -249,9 +257,9 @@ impl Reader for GroupReader {
                 .map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults))
                 .collect();
             if faults.is_empty() {
-                return Ok(Some(Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }));
+                return Ok(Next::Batch(Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }));
             }
-            return Ok(Some(faults.leave_out(columns, rows, seq, locate, errors)));
+            return Ok(Next::Batch(faults.leave_out(columns, rows, seq, locate, errors)));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::{ConnectError, Encoded, Encoder, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
+use dfc_connect::{ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
 use dfc_engine::{ConnectorSet, MemoryConnectors, RunError, Silent, run_with};
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 use dfc_ir::stage::{Partition, StageOp};
@@ -114,7 +114,7 @@ impl Source for FaultySource {
 struct FaultyReader(Box<dyn Reader>, Arc<State>);
 
 impl Reader for FaultyReader {
-    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Option<Batch>, ConnectError> {
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         self.1.count(At::Read)?;
         if self.1.count(At::ReadPanics).is_err() {
             panic!("the reader lost its mind");

@@ -1,0 +1,1 @@
+//! Checkpoints as they lie on a storage: manifests, parts, spools, locks, retention.

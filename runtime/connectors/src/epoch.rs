@@ -1,0 +1,132 @@
+//! What a connector and a checkpoint say to one another (D11–D13, F1, F2): positions of sources, epochs of sinks.
+//!
+//! A *barrier* with a number divides a job's rows: what was read before barrier n belongs to checkpoint n, all else to later ones. An
+//! *epoch* of a sink is what it was given between two barriers. It may not know who takes checkpoints, or where they are kept.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dfc_batch::Batch;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a reader has.
+pub enum Next {
+    /// Rows.
+    Batch(Batch),
+    /// Everything that belongs to this barrier was given by this reader before; what it gives from now on doesn't. Comes once for each
+    /// [`crate::Source::mark`] and reader, unless the reader has ended before.
+    Barrier(u64),
+    /// Nothing yet. The engine asks again after this time, or when [`Wake`] was called.
+    Wait(Duration),
+    /// Nothing, ever.
+    End,
+}
+
+/// How far a source has been read, split by split: a split is a file, a range of keys, a partition.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Positions {
+    /// Every split that is known, read to its end or not begun included.
+    pub splits: Vec<SplitPosition>,
+}
+
+/// How far a split has been read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitPosition {
+    /// Its name, the same in every run: a path, `id from 1 to 1000`, `orders/3`. Distinct within a source.
+    pub split: String,
+    /// The connector's own, with words as keys: people read it. `Null`: not begun.
+    pub position: Value,
+    /// It has been read to its end.
+    pub ended: bool,
+    /// Whether going on from here is a jump; otherwise everything before is read again and thrown away (A7).
+    pub exact: bool,
+}
+
+/// Tells the engine that a reader that answered [`Next::Wait`] has something. Cheap; may be called from any thread, too often too.
+#[derive(Clone)]
+pub struct Wake(Arc<dyn Fn() + Send + Sync>);
+
+impl Wake {
+    /// Calls this.
+    pub fn new(call: impl Fn() + Send + Sync + 'static) -> Wake {
+        Wake(Arc::new(call))
+    }
+
+    /// There is something.
+    pub fn wake(&self) {
+        (self.0)();
+    }
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Wake::new(|| {})
+    }
+}
+
+/// What a sink is told when the job takes checkpoints.
+#[derive(Debug, Clone)]
+pub struct SinkEpochs {
+    /// The identity of the job's state (32 hexadecimal digits): names of temporary files and the ledger's entry carry it, so that
+    /// residue of this job, and only of this job, is recognised (D14).
+    pub lineage: String,
+    /// A local folder of this sink alone for its spool; it exists. What is in it and not named by `resume` may be removed.
+    pub spool: PathBuf,
+    /// Where the job goes on. `None`: it starts.
+    pub resume: Option<SinkResume>,
+}
+
+/// Where a sink goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkResume {
+    /// The newest whole checkpoint: rows sealed under later numbers, and unsealed ones, are residue.
+    pub number: u64,
+    /// Every sealed epoch that the checkpoint still names, ascending: those that may be unapplied, and, for targets that become visible
+    /// only at the end, all.
+    pub sealed: Vec<Sealed>,
+}
+
+/// A sink's closed epoch: durable, complete, not visible yet. It is recorded in the checkpoint, and all that [`crate::Sink::apply`]
+/// needs, perhaps in another process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The barrier's number.
+    pub number: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// Bytes in it, as spooled.
+    pub bytes: u64,
+    /// The files that hold it, beside the spool folder or wherever the sink put them, with length and check sum. Their names are relative to
+    /// the spool folder, or absolute.
+    pub files: Vec<SpoolFile>,
+    /// The connector's own.
+    pub state: Value,
+}
+
+/// A part of a file that holds spooled rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolFile {
+    /// Its path: absolute, or relative to the spool folder.
+    pub path: String,
+    /// Where the epoch's bytes begin in it.
+    pub from: u64,
+    /// Where they end: the file may be longer, but not shorter.
+    pub to: u64,
+    /// CRC-32 of these bytes.
+    pub crc: u32,
+}
+
+/// What a target itself records about this job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ledger {
+    /// It has an entry: applied up to this number (0: none yet).
+    Applied(u64),
+    /// It has no entry, though it is a target that keeps them: nothing was applied, or somebody removed it.
+    Missing,
+    /// It keeps none: applying an epoch again gives the same rows.
+    Idempotent,
+    /// It can neither remember nor repeat (standard output).
+    Forgetful,
+}
