@@ -50,6 +50,19 @@ pub struct Parse {
     pub tokens: Vec<Token>,
     /// Every mistake, in source order.
     pub errors: Vec<SyntaxError>,
+    /// The items that are not in the tree because of a mistake, in source order.
+    pub broken: Vec<Broken>,
+}
+
+/// An item with a mistake, as far as it can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Broken {
+    /// Where it stands in the file, its documentation included.
+    pub span: Span,
+    /// Its item word, `stream`; `None` for text that belongs to no item.
+    pub word: Option<&'static str>,
+    /// Its name, where one stands after the item word.
+    pub name: Option<String>,
 }
 
 /// Limits on what is parsed. Passing one is an error by name.
@@ -76,18 +89,31 @@ pub fn parse(text: &str) -> Parse {
         return Parse { errors: vec![fault], ..Parse::default() };
     }
     let tokens = lex(text);
-    let mut errors = Vec::new();
+    let (mut errors, mut broken) = (Vec::new(), Vec::new());
     let cuts = items::cut(text, &tokens);
     let mut file = File { doc: file_doc(text, &tokens), items: Vec::with_capacity(cuts.len()) };
     let mut end = 0;
     for cut in &cuts {
         stray_comments(text, &tokens[end..cut.tokens.start], &mut errors);
-        file.items.extend(parse_item(text, &tokens, cut, &mut errors));
+        match parse_item(text, &tokens, cut, &mut errors) {
+            Some(item) => file.items.push(item),
+            None => broken.extend(broken_item(text, &tokens, cut)),
+        }
         end = cut.tokens.end;
     }
     stray_comments(text, &tokens[end..], &mut errors);
     errors.sort_by_key(|error| (error.span.start, error.span.end));
-    Parse { file, tokens, errors }
+    Parse { file, tokens, errors, broken }
+}
+
+/// What is known of an item that has a mistake.
+fn broken_item(text: &str, tokens: &[Token], cut: &Cut) -> Option<Broken> {
+    let own = tokens.get(cut.tokens.clone())?;
+    let span = own.first()?.span.to(own.last()?.span);
+    let word = items::ITEM_WORDS.iter().find(|(_, word)| Some(*word) == cut.word).map(|(text, _)| *text);
+    let after = tokens.get(cut.first + 1..cut.tokens.end)?.iter().find(|token| !token.kind.is_trivia());
+    let name = after.filter(|token| matches!(token.kind, TokenKind::Name | TokenKind::QuotedName));
+    Some(Broken { span, word, name: name.map(|token| token.text(text).trim_matches('`').to_owned()) })
 }
 
 /// The text of the `//!` lines above everything else.

@@ -2,9 +2,11 @@
 //!
 //! It may not know what the queries compute.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dfc_grammar::ast::Item;
 
 use crate::files::FileSystem;
 
@@ -18,6 +20,11 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// Its text, or why there is none.
     pub text: Result<Arc<str>, String>,
+    /// The file that this is the recalling twin of. See [`crate::recall`].
+    #[returns(copy)]
+    pub twin_of: Option<SourceFile>,
+    /// Of a recalling twin: what its broken items last were.
+    pub remembered: Arc<Vec<Item>>,
 }
 
 /// The values given on the command line.
@@ -33,6 +40,9 @@ pub trait Db: salsa::Database {
     /// The input of a file; it is read when it was not known yet.
     fn file(&self, path: &Path) -> SourceFile;
 
+    /// The recalling twin of a file.
+    fn twin(&self, file: SourceFile) -> SourceFile;
+
     /// The file of this index.
     fn file_by_index(&self, index: u32) -> Option<SourceFile>;
 }
@@ -42,8 +52,10 @@ pub trait Db: salsa::Database {
 struct Files {
     by_identity: HashMap<PathBuf, SourceFile>,
     by_index: Vec<SourceFile>,
+    /// Recalling twins by the index of their files.
+    twins: HashMap<u32, SourceFile>,
     /// Files whose text was set by the editor.
-    overlays: Vec<PathBuf>,
+    overlays: HashSet<PathBuf>,
 }
 
 /// The database.
@@ -68,10 +80,25 @@ impl Db for Database {
             return file;
         }
         let text = read(self.system.as_ref(), path);
-        let file = SourceFile::new(self, files.by_index.len() as u32, path.to_path_buf(), text);
+        let file = SourceFile::new(self, files.by_index.len() as u32, path.to_path_buf(), text, None, Arc::default());
         files.by_identity.insert(identity, file);
         files.by_index.push(file);
         file
+    }
+
+    fn twin(&self, file: SourceFile) -> SourceFile {
+        if file.twin_of(self).is_some() {
+            return file;
+        }
+        let mut files = lock(&self.files);
+        if let Some(&twin) = files.twins.get(&file.index(self)) {
+            return twin;
+        }
+        let (path, text) = (file.path(self).clone(), file.text(self).clone());
+        let twin = SourceFile::new(self, files.by_index.len() as u32, path, text, Some(file), Arc::default());
+        files.twins.insert(file.index(self), twin);
+        files.by_index.push(twin);
+        twin
     }
 
     fn file_by_index(&self, index: u32) -> Option<SourceFile> {
@@ -97,33 +124,58 @@ impl Database {
     }
 
     /// Puts an editor's text before what is on the disk.
-    pub fn set_text(&mut self, path: &Path, text: String) {
+    pub fn set_text(&mut self, file: SourceFile, text: String) {
+        let identity = self.system.identity(file.path(self));
+        lock(&self.files).overlays.insert(identity);
+        self.put(file, Ok(text.into()));
+    }
+
+    /// Takes an editor's text away: what is on the disk counts again.
+    pub fn unset_text(&mut self, file: SourceFile) {
+        let identity = self.system.identity(file.path(self));
+        lock(&self.files).overlays.remove(&identity);
+        self.read_again(file);
+    }
+
+    /// Reads a file again.
+    pub fn read_again(&mut self, file: SourceFile) {
+        let text = read(self.system.as_ref(), file.path(self));
+        self.put(file, text);
+    }
+
+    /// Every known file that no editor holds.
+    pub fn on_disk(&self) -> Vec<SourceFile> {
+        let files = lock(&self.files);
+        let on_disk = files.by_identity.iter().filter(|(identity, _)| !files.overlays.contains(*identity));
+        on_disk.map(|(_, file)| *file).collect()
+    }
+
+    /// The twin of a file, if anybody asked for it yet.
+    pub fn existing_twin(&self, file: SourceFile) -> Option<SourceFile> {
+        lock(&self.files).twins.get(&file.index(self)).copied()
+    }
+
+    /// Sets what a twin's broken items last were.
+    pub fn set_remembered(&mut self, twin: SourceFile, items: Arc<Vec<Item>>) {
         use salsa::Setter as _;
-        let file = self.file(path);
-        let identity = self.system.identity(path);
-        lock(&self.files).overlays.push(identity);
-        let text: Result<Arc<str>, String> = Ok(text.into());
-        if *file.text(self) != text {
-            // The old text comes back; nobody wants it.
-            let _ = file.set_text(self).to(text);
+        if *twin.remembered(self) != items {
+            // The old items come back; nobody wants them.
+            let _ = twin.set_remembered(self).to(items);
         }
     }
 
-    /// Reads every file again that no editor holds.
-    pub fn reload(&mut self) {
+    /// Sets a file's text, and its twin's. Setting waits until every clone of the database is gone: queries that run on
+    /// one are cancelled.
+    fn put(&mut self, file: SourceFile, text: Result<Arc<str>, String>) {
         use salsa::Setter as _;
-        let known: Vec<SourceFile> = {
-            let files = lock(&self.files);
-            let on_disk = files.by_identity.iter().filter(|(identity, _)| !files.overlays.contains(identity));
-            on_disk.map(|(_, file)| *file).collect()
-        };
-        for file in known {
-            let text = read(self.system.as_ref(), file.path(self));
-            if *file.text(self) != text {
-                // The old text comes back; nobody wants it.
-                let _ = file.set_text(self).to(text);
-            }
+        if *file.text(self) == text {
+            return;
         }
+        // The old texts come back; nobody wants them.
+        if let Some(twin) = self.existing_twin(file) {
+            let _ = twin.set_text(self).to(text.clone());
+        }
+        let _ = file.set_text(self).to(text);
     }
 
     /// Sets the values given for parameters.

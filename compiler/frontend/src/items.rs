@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dfc_grammar::ast::ItemKind;
+use dfc_grammar::ast::{Item, ItemKind};
 use dfc_typeck::{ItemKey, LocalDiagnostic, Namespace};
 
 use crate::db::{Db, SourceFile};
@@ -15,6 +15,9 @@ use crate::places;
 /// A file's tokens, tree and syntax errors.
 #[salsa::tracked]
 pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
+    if let Some(twin) = file.twin_of(db) {
+        return parse(db, twin).clone();
+    }
     Arc::new(file.text(db).as_ref().map(|text| dfc_grammar::parse(text)).unwrap_or_default())
 }
 
@@ -30,21 +33,28 @@ pub struct ItemNode<'db> {
     #[tracked]
     #[returns(copy)]
     pub start: u32,
+    /// Whether it is broken now, and this is what it last was: its spans are those of an older text.
+    #[tracked]
+    #[returns(copy)]
+    pub remembered: bool,
 }
 
-/// The sound items of a file, in source order.
+/// The sound items of a file, in source order; of a recalling twin the broken ones too, as they last were.
 #[salsa::tracked]
 pub fn file_items<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<ItemNode<'db>> {
     let mut seen: HashMap<(Namespace, String), u32> = HashMap::new();
-    let items = &parse(db, file).file.items;
+    let sound = parse(db, file).file.items.iter().map(|item| (item, false));
+    let mut items: Vec<(&Item, bool)> =
+        sound.chain(file.remembered(db).iter().map(|item| (item, true))).collect();
+    items.sort_by_key(|(item, _)| item.start);
     items
-        .iter()
-        .map(|item| {
+        .into_iter()
+        .map(|(item, remembered)| {
             let (namespace, name) = identity(&item.kind);
             let count = seen.entry((namespace, name.clone())).or_default();
             let key = ItemKey { file: file.index(db), namespace, name, nth: *count };
             *count += 1;
-            ItemNode::new(db, key, Arc::new(item.kind.clone()), item.start)
+            ItemNode::new(db, key, Arc::new(item.kind.clone()), item.start, remembered)
         })
         .collect()
 }
@@ -138,7 +148,7 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
     for item in items {
         let ItemKind::Use(used) = item.kind(db).as_ref() else { continue };
         let at = places::name_of(item.key(db));
-        let library = db.file(&beside(file.path(db), &used.path));
+        let library = used_file(db, file, &used.path);
         if let Some(position) = open.iter().position(|f| *f == library) {
             let mut names: Vec<String> = open[position..].iter().map(|f| shown(f.path(db))).collect();
             names.push(shown(library.path(db)));
@@ -156,6 +166,12 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
         }
     }
     open.pop();
+}
+
+/// The file that another names in `use`; a recalling twin uses twins.
+pub fn used_file(db: &dyn Db, file: SourceFile, path: &str) -> SourceFile {
+    let used = db.file(&beside(file.path(db), path));
+    if file.twin_of(db).is_some() { db.twin(used) } else { used }
 }
 
 /// The path of a file named in another.
@@ -180,8 +196,7 @@ fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>
             let uses = program.items.iter().find(|other| match other.kind(db).as_ref() {
                 ItemKind::Use(used) => {
                     let by = program.files.iter().find(|file| file.index(db) == other.key(db).file);
-                    let path = by.map(|by| beside(by.path(db), &used.path));
-                    path.is_some_and(|path| db.file(&path).index(db) == key.file)
+                    by.is_some_and(|by| used_file(db, *by, &used.path).index(db) == key.file)
                 }
                 _ => false,
             });

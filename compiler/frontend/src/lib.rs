@@ -5,6 +5,7 @@
 mod bind;
 mod check;
 mod db;
+pub mod editor;
 pub mod files;
 mod globals;
 mod graph;
@@ -14,6 +15,7 @@ mod lower;
 mod names;
 pub mod operators;
 mod places;
+mod recall;
 mod references;
 mod report;
 mod settings;
@@ -104,12 +106,21 @@ impl Compiler {
 
     /// Puts an editor's text before what is on the disk.
     pub fn set_file(&mut self, path: &Path, text: String) {
-        self.db.set_text(path, text);
+        let file = self.db.file(path);
+        recall::edit(&mut self.db, file, |db| db.set_text(file, text));
+    }
+
+    /// Takes an editor's text away again: what is on the disk counts.
+    pub fn unset_file(&mut self, path: &Path) {
+        let file = self.db.file(path);
+        recall::edit(&mut self.db, file, |db| db.unset_text(file));
     }
 
     /// Reads every file again that was not set by [`Compiler::set_file`].
     pub fn reload(&mut self) {
-        self.db.reload();
+        for file in self.db.on_disk() {
+            recall::edit(&mut self.db, file, |db| db.read_again(file));
+        }
     }
 
     /// Sets the values of parameters, as text by name (`--set since=2026-01-01`). What doesn't fit is said by
@@ -132,7 +143,10 @@ impl Compiler {
 
     /// Every finding on the pipeline in `root` and the libraries it uses.
     pub fn check(&self, root: &Path) -> Checked {
-        let file = self.db.file(root);
+        self.checked(self.db.file(root))
+    }
+
+    fn checked(&self, file: SourceFile) -> Checked {
         Checked {
             diagnostics: report::diagnostics(&self.db, file).as_ref().clone(),
             files: self.files(file),
