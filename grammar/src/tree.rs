@@ -74,6 +74,7 @@ pub(crate) fn operator(name: Ident, params: Vec<DeclParam>, output: OutputRule, 
 /// clauses by themselves.
 const CLAUSES: &[(&str, Option<usize>)] = &[
     ("excludes", None),
+    ("fields_by", None),
     ("keyed", Some(2)),
     ("guarantees", Some(1)),
     ("resumes", Some(1)),

@@ -1,5 +1,7 @@
 //! A file's header: its names, and which column a field is read from, by the names or by position.
 
+use std::ops::Range;
+
 use dfc_ir::Schema;
 
 use super::cells::{Cell, Cells};
@@ -18,20 +20,78 @@ pub(crate) struct Layout {
     pub columns: Vec<usize>,
 }
 
+/// Where the header's line stands: after `skip` lines, the first row that is neither comment nor blank. `None`: more bytes are
+/// needed (never when `whole`).
+///
+/// # Errors
+/// There is no header.
+pub(crate) fn find(
+    data: &[u8],
+    skip: u64,
+    whole: bool,
+    dialect: &Dialect,
+    file: &str,
+) -> Result<Option<Range<usize>>, ConnectError> {
+    let Some(mut at) = skipped(data, skip, whole, Some(file))? else { return Ok(None) };
+    loop {
+        if at == data.len() && whole {
+            return Err(ConnectError::new("R0210", format!("`{file}` is empty: it has no header"))
+                .help("a file without header and rows is read with `header: false`"));
+        }
+        let (end, closed) = exact::row_end(data, at, dialect);
+        if !whole && !closed {
+            return Ok(None);
+        }
+        let line = &data[at..end];
+        let is_comment = dialect.comment.as_ref().is_some_and(|c| line.starts_with(c));
+        if is_comment {
+            at += memchr::memchr(b'\n', line).map_or(line.len(), |n| n + 1);
+            continue;
+        }
+        if line.iter().all(|b| matches!(b, b'\r' | b'\n')) {
+            at = end;
+            continue;
+        }
+        return Ok(Some(at..end));
+    }
+}
+
+/// The byte after `skip` lines. `None`: more bytes are needed (never when `whole`).
+///
+/// # Errors
+/// There are fewer lines, and a header has to follow them in `file`.
+pub(crate) fn skipped(data: &[u8], skip: u64, whole: bool, file: Option<&str>) -> Result<Option<usize>, ConnectError> {
+    let mut at = 0;
+    for skipped in 0..skip {
+        match (memchr::memchr(b'\n', &data[at..]), file) {
+            (Some(n), _) => at += n + 1,
+            (None, _) if !whole => return Ok(None),
+            (None, Some(file)) => {
+                return Err(ConnectError::new(
+                    "R0210",
+                    format!("`{file}` has only {skipped} lines: `skip` leaves no header"),
+                )
+                .help("give a smaller `skip`, or `header: false` if there is no header"));
+            }
+            (None, None) => return Ok(Some(data.len())),
+        }
+    }
+    Ok(Some(at))
+}
+
 /// The names in a header's line, which may end with its line break.
 ///
 /// # Errors
 /// Damaged quotes, or a name that is no UTF-8.
 pub(crate) fn names(line: &[u8], dialect: &Dialect, file: &str) -> Result<Vec<String>, ConnectError> {
-    let mut fields = Fields::default();
-    exact::walk(line, dialect, &mut fields);
+    let width = width(line, dialect);
     let mut index = Index::default();
-    index.build(line, dialect, fields.count, Ragged::Error);
+    index.build(line, dialect, width, Ragged::Error);
     if index.misfits.iter().any(|misfit| misfit.unclosed) {
         return Err(ConnectError::new("R0210", format!("`{file}`: a quote is opened in the header and never closed"))
             .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
     }
-    (0..fields.count)
+    (0..width)
         .map(|column| {
             let text = match Cells::new(line, &index, column, dialect, true).cell_of_first_row() {
                 Some(Cell::Plain(text)) => text.to_vec(),
@@ -54,6 +114,13 @@ pub(crate) fn names(line: &[u8], dialect: &Dialect, file: &str) -> Result<Vec<St
             })
         })
         .collect()
+}
+
+/// Number of fields in a row.
+pub(crate) fn width(row: &[u8], dialect: &Dialect) -> usize {
+    let mut fields = Fields::default();
+    exact::walk(row, dialect, &mut fields);
+    fields.count
 }
 
 /// Counts the fields of one row.

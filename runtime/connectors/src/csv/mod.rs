@@ -12,11 +12,13 @@ mod exact;
 mod fast;
 mod header;
 mod index;
+mod schema;
 mod sink;
 mod source;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use schema::{find_fields, find_names};
 pub(crate) use sink::{CsvEncoder, CsvStyle, open_sink};
 pub(crate) use source::open_source;
 #[cfg(test)]

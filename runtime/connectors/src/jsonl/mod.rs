@@ -2,10 +2,12 @@
 //! `sink` writes.
 
 mod scan;
+mod schema;
 mod sink;
 mod source;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use schema::find_fields;
 pub(crate) use sink::{JsonEncoder, open_sink};
 pub(crate) use source::open_source;

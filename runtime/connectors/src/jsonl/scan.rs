@@ -49,6 +49,20 @@ pub(crate) fn object<'a>(line: &'a str, mut member: impl FnMut(&'a str, &'a str)
     }
 }
 
+/// Calls `item` for each item of the array that `text` must be, as it is written.
+///
+/// # Errors
+/// Where the text stops being an array.
+pub(crate) fn array<'a>(text: &'a str, mut item: impl FnMut(&'a str)) -> Result<(), NotJson> {
+    let mut scan = Scan { bytes: text.as_bytes(), at: 0 };
+    scan.all(b']', |scan| {
+        let start = scan.at;
+        scan.value(1)?;
+        item(&text[start..scan.at]);
+        Ok(())
+    })
+}
+
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -3,10 +3,12 @@
 
 mod convert;
 mod guard;
+mod schema;
 mod sink;
 mod source;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use schema::{find_fields, find_names};
 pub(crate) use sink::open_sink;
 pub(crate) use source::open_source;
