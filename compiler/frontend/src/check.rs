@@ -5,11 +5,15 @@
 
 mod chain;
 mod ends;
+mod gone;
 mod grouping;
 mod joins;
 mod options;
 mod rows;
+mod trace;
 mod unions;
+
+pub use trace::{Trace, trace};
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +23,7 @@ use dfc_grammar::ast::{Call, Expr, ItemKind, Span};
 use dfc_ir::plan::{Op, SinkSpec, SourceSpec};
 use dfc_ir::{DataType, Field, Schema, Site, Type};
 use dfc_typeck::{
-    Checker, Column, FunctionTable, Globals, ItemKey, Loc, LocalDiagnostic, Namespace, PathStep, Scope, SiteSink,
+    Checker, Column, FunctionTable, Globals, Gone, ItemKey, Loc, LocalDiagnostic, Namespace, PathStep, Scope, SiteSink,
 };
 
 use crate::db::{Db, SourceFile};
@@ -33,6 +37,8 @@ use crate::places::PartIndex;
 pub struct ItemCheck {
     /// The fields it gives (a sink: none); `None` where an error hides them.
     pub columns: Option<Arc<Vec<Column>>>,
+    /// The fields that its rows had on their way here and have no more.
+    pub gone: Arc<Vec<Gone>>,
     /// Its part of the plan; whole only if nothing was refused.
     pub nodes: Vec<LocalNode>,
     /// Where its rows come out.
@@ -74,18 +80,7 @@ pub enum Input {
 pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<ItemCheck> {
     let key = item.key(db);
     let kind = item.kind(db);
-    let file = db.file_by_index(key.file);
-    let mut cx = ItemContext {
-        db,
-        root,
-        globals: globals(db, root),
-        places: PartIndex::new(key, kind),
-        item: key.clone(),
-        folder: file.and_then(|f| f.path(db).parent()).unwrap_or(Path::new("")),
-        sites: Sites::default(),
-        out: Vec::new(),
-        nodes: Vec::new(),
-    };
+    let mut cx = ItemContext::new(db, root, key, kind);
     let mut check = ItemCheck::default();
     match kind.as_ref() {
         ItemKind::Source(source) => {
@@ -94,7 +89,7 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
         }
         ItemKind::Stream(stream) => {
             let flow = if is_cyclic(db, root, item) { Flow::unknown() } else { cx.stream_chain(&stream.chain) };
-            (check.columns, check.output) = (flow.columns.map(Arc::new), flow.output);
+            (check.columns, check.output, check.gone) = (flow.columns.map(Arc::new), flow.output, flow.gone);
         }
         ItemKind::Sink(sink) => {
             check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect();
@@ -112,6 +107,12 @@ pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db
     item_check(db, root, item).columns.clone()
 }
 
+/// The fields that a source's or stream's rows had on their way and have no more.
+#[salsa::tracked]
+pub fn stream_gone<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Vec<Gone>> {
+    item_check(db, root, item).gone.clone()
+}
+
 /// Rows on their way through a chain.
 #[derive(Debug, Clone)]
 struct Flow {
@@ -119,11 +120,17 @@ struct Flow {
     columns: Option<Vec<Column>>,
     /// Where they come from; `None` where the plan has a hole.
     output: Option<Input>,
+    /// The fields that they had before.
+    gone: Arc<Vec<Gone>>,
 }
 
 impl Flow {
     fn unknown() -> Self {
-        Flow { columns: None, output: None }
+        Flow::new(None, None)
+    }
+
+    fn new(columns: Option<Vec<Column>>, output: Option<Input>) -> Self {
+        Flow { columns, output, gone: Arc::default() }
     }
 }
 
@@ -139,9 +146,30 @@ struct ItemContext<'a> {
     sites: Sites,
     out: Vec<LocalDiagnostic>,
     nodes: Vec<LocalNode>,
+    /// The fields that the rows at hand had before.
+    gone: Arc<Vec<Gone>>,
+    /// The fields at every point, where they are asked for.
+    trace: Option<Trace>,
 }
 
 impl<'a> ItemContext<'a> {
+    fn new(db: &'a dyn Db, root: SourceFile, key: &ItemKey, kind: &ItemKind) -> Self {
+        let file = db.file_by_index(key.file);
+        ItemContext {
+            db,
+            root,
+            globals: globals(db, root),
+            places: PartIndex::new(key, kind),
+            item: key.clone(),
+            folder: file.and_then(|f| f.path(db).parent()).unwrap_or(Path::new("")),
+            sites: Sites::default(),
+            out: Vec::new(),
+            nodes: Vec::new(),
+            gone: Arc::default(),
+            trace: None,
+        }
+    }
+
     fn loc(&self, span: Span) -> Loc {
         Loc { item: self.item.clone(), span }
     }
@@ -156,7 +184,9 @@ impl<'a> ItemContext<'a> {
         'a: 's,
     {
         let globals: &Globals = self.globals;
+        let gone = self.gone.clone();
         let mut checker = Checker::new(FunctionTable::standard(), globals, self.item.clone(), scope, &mut self.sites);
+        checker.gone = &gone;
         let result = work(&mut checker);
         self.out.append(&mut checker.diagnostics);
         result
@@ -172,19 +202,25 @@ impl<'a> ItemContext<'a> {
         let program = program(self.db, self.root);
         let Some(item) = program.find(Namespace::Stream, name) else { return Flow::unknown() };
         let columns = stream_columns(self.db, self.root, item).as_ref().map(|columns| columns.as_ref().clone());
-        Flow { columns, output: Some(Input::Stream(item.key(self.db).clone())) }
+        let output = Some(Input::Stream(item.key(self.db).clone()));
+        Flow { columns, output, gone: stream_gone(self.db, self.root, item).clone() }
     }
 
     /// A step on a field's way, at a part of this item.
     fn step(&self, span: Span, words: impl Into<String>) -> PathStep {
-        PathStep { loc: self.places.place(span), words: words.into() }
+        PathStep::new(self.places.place(span), words)
+    }
+
+    /// The step that gives a field another name.
+    fn renamed(&self, span: Span, old: &str) -> PathStep {
+        PathStep::renamed(self.places.place(span), old)
     }
 
     /// Adds a node. Without an operation (it was refused) the rows go on, but there is no plan.
     fn node(&mut self, call: &Call, op: Option<Op>, inputs: Vec<Option<Input>>, columns: Option<Vec<Column>>) -> Flow {
         let inputs: Option<Vec<Input>> = inputs.into_iter().collect();
         let (Some(op), Some(inputs), Some(fields)) = (op, inputs, &columns) else {
-            return Flow { columns, output: None };
+            return Flow::new(columns, None);
         };
         let name = match op {
             Op::Source(_) | Op::Sink(_) => call.name.text.clone(),
@@ -193,7 +229,7 @@ impl<'a> ItemContext<'a> {
         let schema = schema(fields);
         let site = self.sites.site(&Loc { item: self.item.clone(), span: call.span });
         let output = self.push(LocalNode { name, op, inputs, schema, site });
-        Flow { columns, output: Some(output) }
+        Flow::new(columns, Some(output))
     }
 
     fn push(&mut self, node: LocalNode) -> Input {

@@ -5,7 +5,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{CastMode, DataType, Expr, ExprKind, Field, Type, Value, plan::Aggregate};
 
-use crate::{FunctionTable, Globals, ItemKey, Loc, LocalDiagnostic, Scope, SiteSink, Target};
+use crate::{FunctionTable, Globals, Gone, ItemKey, Loc, LocalDiagnostic, Scope, SiteSink, Target};
 
 /// Types the expressions of one item.
 pub struct Checker<'a> {
@@ -17,6 +17,8 @@ pub struct Checker<'a> {
     pub item: ItemKey,
     /// The fields in scope.
     pub scope: Scope<'a>,
+    /// Fields that operators before have taken out.
+    pub gone: &'a [Gone],
     /// Numbers the places of expressions.
     pub sites: &'a mut dyn SiteSink,
     /// What was found, in the order it was found.
@@ -110,6 +112,7 @@ impl<'a> Checker<'a> {
             globals,
             item,
             scope,
+            gone: &[],
             sites,
             diagnostics: Vec::new(),
             unknown_values: false,
@@ -299,6 +302,15 @@ impl Report<'_> {
     pub fn related_all(self, places: Vec<(Loc, String)>) -> Self {
         self.diagnostic.related.extend(places);
         self
+    }
+
+    /// Where the field went that is looked for, and what to write instead.
+    pub fn gone(self, gone: &Gone, span: Span) -> Self {
+        let report = self.related_all(gone.places().collect()).help(gone.help.clone());
+        match &gone.now {
+            Some(now) => report.fix(format!("write `{now}`"), span, crate::check::names::written(now)),
+            None => report,
+        }
     }
 
     /// An edit at a place of the diagnostic's own item.

@@ -94,6 +94,12 @@ impl LocalDiagnostic {
         self
     }
 
+    /// With further places.
+    pub fn related_all(mut self, places: impl IntoIterator<Item = (Loc, String)>) -> Self {
+        self.related.extend(places);
+        self
+    }
+
     /// With a note.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());

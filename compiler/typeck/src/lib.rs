@@ -15,8 +15,9 @@ mod checker;
 mod scope;
 mod target;
 
+pub use check::names::written;
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};
 pub use diag::{ItemKey, Loc, LocalDiagnostic, Namespace};
 pub use functions::{Function, FunctionTable, Overload};
-pub use scope::{Column, Global, GlobalKind, Globals, NoSites, PathStep, RecordType, Scope, SiteSink, UserFn};
+pub use scope::{Column, Global, GlobalKind, Globals, Gone, NoSites, PathStep, RecordType, Scope, SiteSink, UserFn};
 pub use target::Target;

@@ -18,6 +18,20 @@ pub struct PathStep {
     pub loc: Loc,
     /// What happened, a few words.
     pub words: String,
+    /// The name that the field had before, where this step gave it another one.
+    pub was: Option<String>,
+}
+
+impl PathStep {
+    /// A step that leaves the field its name.
+    pub fn new(loc: Loc, words: impl Into<String>) -> Self {
+        PathStep { loc, words: words.into(), was: None }
+    }
+
+    /// A step that gives the field another name than `old`.
+    pub fn renamed(loc: Loc, old: &str) -> Self {
+        PathStep { loc, words: format!("renamed from `{old}` here"), was: Some(old.to_owned()) }
+    }
 }
 
 /// A field of an input.
@@ -38,6 +52,31 @@ impl Column {
     /// A sound column.
     pub fn new(name: impl Into<String>, ty: DataType, path: Vec<PathStep>) -> Self {
         Column { name: name.into(), ty, path, broken: false }
+    }
+}
+
+/// A field that the rows had before, and an operator on their way took out: for the message where it is used all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Gone {
+    /// The name it had.
+    pub name: String,
+    /// Where it went, as it is said: "`price` is left out by this `select`"; after a change of name what came later too.
+    pub steps: Vec<PathStep>,
+    /// The name that it (or its value) has now, where there is one.
+    pub now: Option<String>,
+    /// What brings it back.
+    pub help: String,
+}
+
+impl Gone {
+    /// The latest of these that had a name.
+    pub fn find<'g>(list: &'g [Gone], name: &str) -> Option<&'g Gone> {
+        list.iter().rev().find(|gone| gone.name == name)
+    }
+
+    /// The steps as places of a message.
+    pub fn places(&self) -> impl Iterator<Item = (Loc, String)> {
+        self.steps.iter().map(|step| (step.loc.clone(), step.words.clone()))
     }
 }
 

@@ -70,7 +70,7 @@ impl ItemContext<'_> {
 
     /// What a chain starts with.
     fn head(&mut self, head: &Expr, position: Position) -> Flow {
-        match &head.kind {
+        let flow = match &head.kind {
             ExprKind::Name(name) => self.stream(name),
             ExprKind::Call(call) => self.head_call(call, position),
             ExprKind::Paren(inner) => self.head(inner, position),
@@ -82,7 +82,9 @@ impl ItemContext<'_> {
                 self.error(problem);
                 Flow::unknown()
             }
-        }
+        };
+        self.note(head.span, &flow);
+        flow
     }
 
     fn head_call(&mut self, call: &Call, position: Position) -> Flow {
@@ -134,12 +136,20 @@ impl ItemContext<'_> {
         for (position, link) in links.iter().enumerate() {
             let last = position + 1 == links.len() + more;
             flow = match table().get(&link.name.text, Role::Shuffle) {
-                Some(_) => self.apply(flow, link),
+                Some(_) => {
+                    let (before, gone) = (flow.columns.clone(), flow.gone.clone());
+                    self.gone = gone.clone();
+                    let mut next = self.apply(flow, link);
+                    let right = std::mem::take(&mut next.gone);
+                    next.gone = self.gone_after(&gone, before.as_deref(), next.columns.as_deref(), link, &right);
+                    next
+                }
                 None => {
                     self.misplaced(link, last);
                     Flow::unknown()
                 }
             };
+            self.note(link.span, &flow);
         }
         flow
     }

@@ -8,7 +8,7 @@ use dfc_grammar::ast::{Arg, Call, ExprKind, Span, TypeExpr, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Column, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
+use dfc_typeck::{Column, Gone, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
 
 use super::{Flow, Input, ItemContext, LocalNode, schema, sink_op, source_op};
 use crate::bind::{Bound, bind};
@@ -42,16 +42,16 @@ impl ItemContext<'_> {
             .iter()
             .zip(&declared.places)
             .map(|(field, loc)| {
-                let step = PathStep { loc: loc.clone(), words: "declared here".into() };
+                let step = PathStep::new(loc.clone(), "declared here");
                 Column::new(field.name.clone(), field.ty.clone(), vec![step])
             })
             .collect();
-        let Some(options) = options else { return Flow { columns: Some(columns), output: None } };
+        let Some(options) = options else { return Flow::new(Some(columns), None) };
         let schema = Schema { fields: declared.fields };
         let site = self.site(call.span);
         let op = source_op(&operator.name, options, schema.clone());
         let output = self.push(LocalNode { name: node, op, inputs: Vec::new(), schema, site });
-        Flow { columns: Some(columns), output: Some(output) }
+        Flow::new(Some(columns), Some(output))
     }
 
     /// Two chains of a sink that write one file would each replace what the other wrote.
@@ -171,6 +171,7 @@ impl ItemContext<'_> {
     pub(super) fn sink(&mut self, flow: Flow, call: &Call) -> Option<Schema> {
         let operator = table().get(&call.name.text, Role::Sink)?;
         let bound = bind(operator, call, &self.item.clone(), &mut self.out);
+        self.gone = flow.gone.clone();
         let options = self.options(&bound);
         let target = match bound.get("schema") {
             Some(arg) => Some(self.declared_fields(arg, &bound)?),
@@ -248,9 +249,14 @@ impl ItemContext<'_> {
         } else {
             problem
         };
-        self.error(match near {
-            Some(near) => problem.help(format!("did you mean `{near}`? `rename({}: {near})`", field.name)),
-            None => problem.help(format!("compute it: `derive({}: …)`", field.name)),
+        self.error(match (Gone::find(&self.gone, &field.name), near) {
+            (Some(gone), _) => match &gone.now {
+                Some(now) => problem.help(format!("name it as the target does: `rename({}: {now})`", field.name)),
+                None => problem.help(gone.help.clone()),
+            }
+            .related_all(gone.places()),
+            (None, Some(near)) => problem.help(format!("did you mean `{near}`? `rename({}: {near})`", field.name)),
+            (None, None) => problem.help(format!("compute it: `derive({}: …)`", field.name)),
         });
     }
 

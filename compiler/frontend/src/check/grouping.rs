@@ -77,10 +77,10 @@ impl ItemContext<'_> {
         }
         let outputs: Option<Vec<Ir>> = outputs.into_iter().collect::<Option<_>>().filter(|_| sound);
         let (Some(keys), Some(outputs), Some(from)) = (keys, outputs, flow.output) else {
-            return Flow { columns: Some(columns), output: None };
+            return Flow::new(Some(columns), None);
         };
         let output = self.aggregate_nodes(bound, keys, aggregation, outputs, &columns, from);
-        Flow { columns: Some(columns), output: Some(output) }
+        Flow::new(Some(columns), Some(output))
     }
 
     /// The aggregation, and behind it a projection where an output is more than one aggregate.

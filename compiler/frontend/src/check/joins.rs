@@ -1,5 +1,7 @@
 //! `join` and `lookup`: which rows belong together, and which fields come out (D6, D7).
 
+use std::sync::Arc;
+
 use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
@@ -74,9 +76,19 @@ impl ItemContext<'_> {
         let (Some(right), Some(shape)) = (right, shape) else { return Flow::unknown() };
         let (Some(left_columns), Some(right_columns)) = (&flow.columns, &right.columns) else { return Flow::unknown() };
         let Some(on) = bound.get("on").filter(|_| !bound.failed) else { return Flow::unknown() };
+        self.gone = Arc::new(flow.gone.iter().chain(right.gone.iter()).cloned().collect());
         let Some(condition) = self.condition(left_columns, right_columns, on, bound) else { return Flow::unknown() };
         let Some((output, columns)) = self.joined(left_columns, right_columns, &condition, &shape, bound) else {
             return Flow::unknown();
+        };
+        let equal: Vec<(String, String)> = condition
+            .equal
+            .iter()
+            .map(|&(l, r)| (left_columns[l].name.clone(), right_columns[r].name.clone()))
+            .collect();
+        let gone = match shape.kind {
+            JoinKind::Semi | JoinKind::Anti => Vec::new(),
+            _ => self.gone_right(right_columns, &columns, &equal, bound.call),
         };
         let op = Op::Join(Join {
             kind: shape.kind,
@@ -88,7 +100,8 @@ impl ItemContext<'_> {
             required: shape.required,
             output,
         });
-        self.node(bound.call, Some(op), vec![flow.output, right.output], Some(columns))
+        let joined = self.node(bound.call, Some(op), vec![flow.output, right.output], Some(columns));
+        Flow { gone: Arc::new(gone), ..joined }
     }
 
     /// Types `on:` and takes its equalities out as keys. After a refusal nothing more is said about the output.
@@ -232,7 +245,11 @@ impl ItemContext<'_> {
                 return None;
             }
             let mut column = made_optional(self, &right[index], right_optional);
-            column.name = name;
+            if column.name != name {
+                let at = arg.map_or(bound.call.name.span, |a| a.span);
+                column.path.push(self.renamed(at, &column.name));
+                column.name = name;
+            }
             output.push(JoinColumn::Right(index));
             columns.push(column);
         }

@@ -6,7 +6,7 @@ use dfc_grammar::ast::{Arg, Expr, ExprKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{Expr as Ir, Value};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Column, LocalDiagnostic, Scope};
+use dfc_typeck::{Column, Gone, LocalDiagnostic, Scope, written};
 
 use super::{Flow, ItemContext, broken, identity};
 use crate::bind::Bound;
@@ -76,6 +76,7 @@ impl ItemContext<'_> {
             let message = format!("there is no field `{name}` here");
             let at = self.loc(label.span);
             for problem in self.out[before..].iter_mut().filter(|p| p.code == "E0410" && p.message == message) {
+                problem.related.clear();
                 problem.related.push((at.clone(), "computed by the same operator".into()));
                 problem.notes.clear();
                 problem.fixes.clear();
@@ -131,7 +132,14 @@ impl ItemContext<'_> {
                 Some(index) => {
                     gone.insert(index);
                 }
-                None => sound = false,
+                None => {
+                    sound = false;
+                    if let (ExprKind::Name(name), Some(problem)) = (&arg.value.kind, self.out.last_mut())
+                        && Gone::find(&self.gone, name).is_some_and(|gone| gone.now.is_none())
+                    {
+                        problem.help = Some("leave it out here: it is gone already".into());
+                    }
+                }
             }
         }
         let keep: Vec<usize> = (0..input.len()).filter(|i| !gone.contains(i)).collect();
@@ -176,7 +184,7 @@ impl ItemContext<'_> {
                 continue;
             };
             columns[index].name.clone_from(&label.text);
-            let step = self.step(arg.span, format!("renamed from `{}` here", input[index].name));
+            let step = self.renamed(arg.span, &input[index].name);
             columns[index].path.push(step);
             renamed.push((index, arg));
         }
@@ -296,7 +304,7 @@ impl ItemContext<'_> {
             dfc_ir::ExprKind::Column(index) => {
                 let mut path = input[index].path.clone();
                 if input[index].name != name {
-                    path.push(self.step(arg.span, format!("renamed from `{}` here", input[index].name)));
+                    path.push(self.renamed(arg.span, &input[index].name));
                 }
                 path
             }
@@ -343,9 +351,18 @@ impl ItemContext<'_> {
             1..=12 => problem.note(format!("the fields here are {}", crate::bind::listed(&names))),
             _ => problem,
         };
-        self.error(match near {
-            Some(near) => problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, near),
-            None => problem,
+        self.error(match (Gone::find(&self.gone, name), near) {
+            (Some(gone), _) => {
+                let problem = problem.related_all(gone.places()).help(gone.help.clone());
+                match &gone.now {
+                    Some(now) => problem.fix(format!("write `{now}`"), at, written(now)),
+                    None => problem,
+                }
+            }
+            (None, Some(near)) => {
+                problem.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), at, written(&near))
+            }
+            (None, None) => problem,
         });
         None
     }

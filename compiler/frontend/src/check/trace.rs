@@ -23,7 +23,6 @@ impl Trace {
     pub fn after(&self, part: Span) -> Option<&[Column]> {
         self.points.iter().rev().find(|(span, _)| *span == part).and_then(|(_, columns)| columns.as_deref())
     }
-
 }
 
 impl ItemContext<'_> {

@@ -86,6 +86,11 @@ impl ItemContext<'_> {
                         if ty.ty == column.ty.ty && ty.ty != united.ty.ty {
                             united.path.clone_from(&column.path);
                         }
+                        if ty.ty != column.ty.ty && ty.ty != united.ty.ty {
+                            united.path.push(self.step(call.name.span, "widened by this union"));
+                        } else if ty.nullable != united.ty.nullable {
+                            united.path.clone_from(&column.path);
+                        }
                         united.ty = ty;
                     }
                     None => {
@@ -116,7 +121,13 @@ impl ItemContext<'_> {
                 continue;
             }
             if fill {
-                column.ty.nullable = true;
+                if !column.ty.nullable {
+                    column.ty.nullable = true;
+                    let names = without.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", ");
+                    column
+                        .path
+                        .push(self.step(call.name.span, format!("made optional by this union: {names} has none")));
+                }
                 continue;
             }
             let missing = without.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -10,7 +10,7 @@ mod compare;
 mod fold;
 mod infer;
 mod literals;
-mod names;
+pub(crate) mod names;
 mod overloads;
 mod results;
 mod structures;

@@ -1,16 +1,19 @@
 //! Names: fields, the two sides of a join, keys of an aggregation, parameters and constants; and what is said of unknown ones.
 
 use dfc_grammar::ast::{self, Span};
-use dfc_ir::{CastMode, DataType, Expr, ExprKind, Value};
+use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, UnaryOp, Value};
 
 use crate::nearest::nearest;
-use crate::{Checker, Column, Loc, Scope};
+use crate::{Checker, Column, Gone, Loc, Scope};
 
 /// Nodes that functions may add to an expression.
 pub(crate) const BUDGET: usize = 100_000;
 
 /// Names listed in a message at most.
 const LISTED: usize = 12;
+
+/// Steps of a field's way that are all shown; of a longer one the first and the last.
+const STEPS_SHOWN: usize = 4;
 
 /// What a bare name is among the fields.
 enum Found {
@@ -121,10 +124,13 @@ impl Checker<'_> {
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         let near = nearest(&field.text, names.iter().copied());
         let list = list_of("the fields of this side are", &names);
+        let gone = Gone::find(self.gone, &field.text);
         let report = self
             .error("E0410", field.span, format!("the {side} side has no field `{}`", field.text), "unknown field")
             .note(list);
-        if let Some(near) = near {
+        if let Some(gone) = gone {
+            report.gone(gone, field.span);
+        } else if let Some(near) = near {
             report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), field.span, written(near));
         }
         Some(None)
@@ -189,8 +195,11 @@ impl Checker<'_> {
         } else {
             (format!("there is no field `{name}` here"), list_of("the fields here are", &fields))
         };
+        let gone = if inside_fn || constant { None } else { Gone::find(self.gone, name) };
         let report = self.error("E0410", span, message, "unknown name").note(list);
-        if let Some(near) = near {
+        if let Some(gone) = gone {
+            report.gone(gone, span);
+        } else if let Some(near) = near {
             report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near));
         } else if is_function {
             report.help(format!("`{name}` is a function: call it, `{name}(…)`"));
@@ -208,26 +217,43 @@ impl Checker<'_> {
         None
     }
 
-    /// The steps of a column's way that a message shows: where it was declared, and what changed it last.
+    /// The steps of a column's way that a message shows: where it was declared, what changed it last, and what lies between
+    /// where that isn't much. Each with the name that the field had there.
     pub(crate) fn path_of(&self, index: usize) -> Vec<(Loc, String)> {
         let Some(column) = self.scope.column(index) else { return Vec::new() };
-        let step =
-            |step: &crate::PathStep| (step.loc.clone(), format!("`{}` {}: {}", column.name, step.words, column.ty));
-        match column.path.as_slice() {
-            [] => Vec::new(),
-            [only] => vec![step(only)],
-            [first, .., last] => {
-                vec![(first.loc.clone(), format!("`{}` {}", column.name, first.words)), step(last)]
+        let mut name = column.name.as_str();
+        let mut places = Vec::new();
+        for (number, step) in column.path.iter().enumerate().rev() {
+            let last = number + 1 == column.path.len();
+            if last || number == 0 || column.path.len() <= STEPS_SHOWN {
+                let ty = if last { format!(": {}", column.ty) } else { String::new() };
+                places.push((step.loc.clone(), format!("`{name}` {}{ty}", step.words)));
             }
+            name = step.was.as_deref().unwrap_or(name);
         }
+        places.reverse();
+        places
     }
 
-    /// Where the field came from, if the expression is one (conversions aside).
+    /// Where the field came from, if the expression is one (conversions aside), or where those came from that decide its type.
     pub(crate) fn places_of(&self, e: &Expr) -> Vec<(Loc, String)> {
         let outside_of_groups = self.state.aggregation.is_some() && !self.state.in_aggregate;
         match &e.kind {
             ExprKind::Column(index) if !outside_of_groups => self.path_of(*index),
-            ExprKind::Cast(inner, _) => self.places_of(inner),
+            ExprKind::Cast(inner, _) | ExprKind::Unary(UnaryOp::Neg, inner) => self.places_of(inner),
+            ExprKind::Binary(
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::IntDiv | BinaryOp::Mod,
+                l,
+                r,
+            ) => {
+                let mut places = self.places_of(l);
+                for place in self.places_of(r) {
+                    if !places.contains(&place) {
+                        places.push(place);
+                    }
+                }
+                places
+            }
             _ => Vec::new(),
         }
     }
@@ -267,7 +293,7 @@ pub(crate) fn list_of(words: &str, names: &[&str]) -> String {
 }
 
 /// A name as it must be written: in backticks where it is no identifier or reserved.
-pub(crate) fn written(name: &str) -> String {
+pub fn written(name: &str) -> String {
     const RESERVED: &[&str] = &[
         "and", "or", "not", "in", "is", "between", "like", "matches", "as", "if", "else", "match", "true", "false",
         "null", "div",

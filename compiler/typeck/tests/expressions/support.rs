@@ -56,7 +56,7 @@ pub fn columns(record: &str) -> Vec<Column> {
     let mut sites = NoSites;
     let mut checker = checker(&globals, Scope::None, &mut sites);
     let fields = checker.resolve_fields(&record.fields).expect("sound types");
-    let step = |name: &str| PathStep { loc: loc(Namespace::Record, name), words: "declared here".into() };
+    let step = |name: &str| PathStep::new(loc(Namespace::Record, name), "declared here");
     fields.into_iter().map(|f| Column::new(f.name.clone(), f.ty, vec![step(&f.name)])).collect()
 }
 
