@@ -3,6 +3,7 @@
 //! It says *what*, not in how many tasks: `dfc-planner` prunes columns and cuts it into [`crate::stage`]s.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::{DataType, Expr, Schema, Site, Value};
 
@@ -162,8 +163,38 @@ pub enum OptionValue {
     Name(String),
     /// Field names.
     Names(Vec<String>),
+    /// What stays secret: where it is kept, or a text that no plan, log or message shows.
+    Secret(Secret),
     /// An explicit absence (a parameter of type `T?` that was not given).
     Absent,
+}
+
+/// An argument that stays secret. Its value is looked up when a connector opens, and kept nowhere.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Secret {
+    /// `secret("NAME")`: an environment variable.
+    Env(String),
+    /// `secret_file("path")`: the first line of a file, its path already resolved.
+    File(String),
+    /// A text of the pipeline or the command line.
+    Given(String),
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where it is kept, never what it is.
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Secret::Env(name) => write!(f, "secret({name:?})"),
+            Secret::File(path) => write!(f, "secret_file({path:?})"),
+            Secret::Given(_) => f.write_str("secret(…)"),
+        }
+    }
 }
 
 impl OptionValue {

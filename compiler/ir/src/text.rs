@@ -119,6 +119,7 @@ fn options(options: &Options) -> String {
         OptionValue::Value(v) => literal(v, &DataType::of(crate::Type::Null)),
         OptionValue::Name(name) => name.clone(),
         OptionValue::Names(names) => format!("[{}]", names.join(", ")),
+        OptionValue::Secret(secret) => secret.to_string(),
         OptionValue::Absent => "absent".into(),
     };
     options.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join(", ")

@@ -17,10 +17,15 @@ use crate::operators::{Role, table};
 use crate::places;
 
 /// Fields as declared, each with the place of its declaration.
-struct Declared {
-    fields: Vec<Field>,
-    places: Vec<dfc_typeck::Loc>,
+pub(super) struct Declared {
+    pub fields: Vec<Field>,
+    pub places: Vec<dfc_typeck::Loc>,
+    /// What happened at these places.
+    pub words: &'static str,
 }
+
+/// What happened where a field is declared.
+const DECLARED: &str = "declared here";
 
 impl ItemContext<'_> {
     /// A source, declared or inline.
@@ -32,8 +37,13 @@ impl ItemContext<'_> {
             return Flow::unknown();
         };
         let bound = bind(operator, call, &self.item.clone(), &mut self.out);
+        self.unknown_values = false;
         let options = self.options(&bound);
-        let Some(declared) = self.schema_arg(&bound) else { return Flow::unknown() };
+        let declared = match bound.get("schema") {
+            Some(arg) => self.declared_fields(arg, &bound),
+            None => self.outside_fields(&bound, options.as_ref(), &node),
+        };
+        let Some(declared) = declared else { return Flow::unknown() };
         if !self.readable(&bound, &declared) {
             return Flow::unknown();
         }
@@ -42,11 +52,13 @@ impl ItemContext<'_> {
             .iter()
             .zip(&declared.places)
             .map(|(field, loc)| {
-                let step = PathStep::new(loc.clone(), "declared here");
+                let step = PathStep::new(loc.clone(), declared.words);
                 Column::new(field.name.clone(), field.ty.clone(), vec![step])
             })
             .collect();
-        let Some(options) = options else { return Flow::new(Some(columns), None) };
+        let named = self.named_fields(&bound, &columns);
+        let (Some(mut options), Some(named)) = (options, named) else { return Flow::new(Some(columns), None) };
+        options.extend(named);
         let schema = Schema { fields: declared.fields };
         let site = self.site(call.span);
         let op = source_op(&operator.name, options, schema.clone());
@@ -56,7 +68,7 @@ impl ItemContext<'_> {
 
     /// Two chains of a sink that write one file would each replace what the other wrote.
     pub(super) fn targets_differ(&mut self) {
-        let mut first: HashMap<PathBuf, Site> = HashMap::new();
+        let mut first: HashMap<(PathBuf, Option<&str>), Site> = HashMap::new();
         let mut twice = Vec::new();
         for node in &self.nodes {
             let Op::Sink(sink) = &node.op else { continue };
@@ -68,8 +80,10 @@ impl ItemContext<'_> {
             else {
                 continue;
             };
+            // A file may hold many tables.
+            let table = sink.options.get("table").and_then(OptionValue::text);
             // `out/./a.csv` is `out/a.csv`.
-            match first.entry(Path::new(path).components().collect()) {
+            match first.entry((Path::new(path).components().collect(), table)) {
                 Entry::Vacant(entry) => drop(entry.insert(node.site)),
                 Entry::Occupied(entry) => twice.push((path.to_string(), node.site, *entry.get())),
             }
@@ -88,23 +102,6 @@ impl ItemContext<'_> {
         self.sites.site(&loc)
     }
 
-    /// The fields of a source's `schema:`.
-    fn schema_arg(&mut self, bound: &Bound<'_>) -> Option<Declared> {
-        if let Some(arg) = bound.get("schema") {
-            return self.declared_fields(arg, bound);
-        }
-        // An argument that was refused may have been meant as the schema.
-        if !bound.failed {
-            let name = &bound.operator.name;
-            let message = format!("`{name}` needs `schema:`, the fields that are read");
-            let problem = LocalDiagnostic::error("E0701", self.loc(bound.call.name.span), message, "which fields?")
-                .note("taking the fields from the file itself is not available in this version")
-                .help("declare them, `record Row { id: int64, name: string? }`, and write `schema: Row`");
-            self.error(problem);
-        }
-        None
-    }
-
     /// The fields of a record's name or of `record { … }`.
     fn declared_fields(&mut self, arg: &Arg, bound: &Bound<'_>) -> Option<Declared> {
         let not_a_record = |cx: &mut Self, found: &str| {
@@ -119,7 +116,7 @@ impl ItemContext<'_> {
             ExprKind::Name(name) => {
                 if let Some(record) = self.globals.records.get(name) {
                     let places = (0..record.fields.len()).map(|i| places::part(&record.loc.item, i + 1)).collect();
-                    return Some(Declared { fields: record.fields.clone(), places });
+                    return Some(Declared { fields: record.fields.clone(), places, words: DECLARED });
                 }
                 if self.globals.broken.contains(name) {
                     return None;
@@ -131,7 +128,7 @@ impl ItemContext<'_> {
             ExprKind::Type(TypeExpr { kind: TypeKind::Record(decls), .. }) => {
                 let fields = self.with(Scope::None, |checker| record_fields(checker, decls))?;
                 let places = decls.iter().map(|d| self.places.place(d.name.span)).collect();
-                Some(Declared { fields, places })
+                Some(Declared { fields, places, words: DECLARED })
             }
             _ => not_a_record(self, "this"),
         }
@@ -178,6 +175,8 @@ impl ItemContext<'_> {
             None => None,
         };
         let columns = flow.columns?;
+        let named = self.named_fields(&bound, &columns);
+        let options = options.zip(named).map(|(options, named)| options.into_iter().chain(named).collect());
         let (schema, from) = match target {
             Some(target) => {
                 let projection = self.fitted(&columns, &target, call)?;

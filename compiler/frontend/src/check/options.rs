@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use dfc_grammar::ast::{Expr, ExprKind, Literal, TypeExpr};
-use dfc_ir::plan::OptionValue;
-use dfc_ir::{Options, Value};
-use dfc_typeck::{LocalDiagnostic, Scope, Target};
+use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, TypeExpr, TypeKind};
+use dfc_ir::plan::{OptionValue, Secret};
+use dfc_ir::{Options, Type, Value};
+use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
 
 use super::ItemContext;
 use crate::bind::{self, Bound};
@@ -69,9 +69,84 @@ impl ItemContext<'_> {
         })
     }
 
+    /// The arguments of a source or a sink that name its fields: `key: [day, country]`, `increment: changed_at`. `None`: one was
+    /// refused.
+    pub(super) fn named_fields(&mut self, bound: &Bound<'_>, columns: &[Column]) -> Option<Options> {
+        let mut options = Options::new();
+        let mut sound = true;
+        for param in &bound.operator.params {
+            let named: Vec<&Expr> = match (&param.kind, bound.get(&param.name)) {
+                (Kind::Field | Kind::Fields, None) => {
+                    options.insert(param.name.clone(), OptionValue::Absent);
+                    continue;
+                }
+                (Kind::Field, Some(arg)) => vec![&arg.value],
+                (Kind::Fields, Some(_)) => match self.elements(bound, &param.name) {
+                    Some(elements) => elements.iter().map(|arg| &arg.value).collect(),
+                    None => {
+                        sound = false;
+                        continue;
+                    }
+                },
+                _ => continue,
+            };
+            let indices: Vec<Option<usize>> = named.iter().map(|e| self.field(columns, e)).collect();
+            match indices.into_iter().collect::<Option<Vec<usize>>>() {
+                Some(indices) => {
+                    let names = indices.iter().map(|&i| columns[i].name.clone()).collect();
+                    options.insert(param.name.clone(), OptionValue::Names(names));
+                }
+                None => sound = false,
+            }
+        }
+        sound.then_some(options)
+    }
+
+    /// What stays secret: `secret("NAME")`, `secret_file("path")`, or a text, which then no plan shows.
+    fn secret(&mut self, bound: &Bound<'_>, param: &Param, ty: &TypeExpr, e: &Expr) -> Option<OptionValue> {
+        let ExprKind::Call(call) = &e.kind else {
+            let text = TypeExpr { kind: TypeKind::Name("string".into()), ..ty.clone() };
+            let target = Target::Parameter { operator: bound.operator.name.clone(), name: param.name.clone() };
+            let value = self.with(Scope::None, |checker| {
+                // A `param` of the type `secret` is one already.
+                let of_secret = matches!(&e.kind, ExprKind::Name(name) if matches!(checker.globals.values.get(name), Some(global) if global.ty.ty == Type::Secret));
+                let expected = checker.resolve_type(if of_secret { ty } else { &text })?;
+                checker.constant(e, &expected, &target)
+            })?;
+            return Some(match value {
+                Value::Str(text) => OptionValue::Secret(Secret::Given(text.into_owned())),
+                _ => OptionValue::Absent,
+            });
+        };
+        let named = match call.args.as_slice() {
+            [Arg { label: None, value: Expr { kind: ExprKind::Literal(Literal::String(name)), .. }, .. }]
+                if !name.is_empty() && !name.contains(['\0', '=']) =>
+            {
+                Some(name)
+            }
+            _ => None,
+        };
+        let secret = match (call.name.text.as_str(), named) {
+            ("secret", Some(name)) => Some(Secret::Env(name.clone())),
+            ("secret_file", Some(path)) => Some(Secret::File(resolve(self.folder, path))),
+            _ => None,
+        };
+        if secret.is_none() {
+            let message = format!("`{}` of `{}` takes a secret by its name", param.name, bound.operator.name);
+            let problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, "not a secret").help(
+                "write `secret(\"NAME\")`, an environment variable, or `secret_file(\"path\")`, a file's first line",
+            );
+            self.error(problem);
+        }
+        secret.map(OptionValue::Secret)
+    }
+
     fn value(&mut self, bound: &Bound<'_>, param: &Param, ty: &TypeExpr, e: &Expr) -> Option<OptionValue> {
         if param.optional && matches!(e.kind, ExprKind::Literal(Literal::Null)) {
             return Some(OptionValue::Absent);
+        }
+        if matches!(&ty.kind, TypeKind::Name(name) if name == "secret") {
+            return self.secret(bound, param, ty, e);
         }
         let target = Target::Parameter { operator: bound.operator.name.clone(), name: param.name.clone() };
         let value = self.with(Scope::None, |checker| {
