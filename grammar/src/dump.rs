@@ -29,6 +29,14 @@ pub fn dump_ast(parse: &Parse) -> String {
     out
 }
 
+/// One item's documentation and tree, without its place.
+pub(crate) fn outline(item: &Item) -> String {
+    let mut out = String::new();
+    docs(&mut out, 0, &item.doc);
+    dump_item(&mut out, &item.kind, "");
+    out
+}
+
 fn line(out: &mut String, depth: usize, text: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);

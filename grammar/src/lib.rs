@@ -21,6 +21,7 @@ mod brackets;
 mod dump;
 pub mod error;
 mod explain;
+mod format;
 mod items;
 mod literal;
 mod recover;
@@ -36,6 +37,7 @@ mod df {
 
 pub use dump::{dump_ast, dump_tokens};
 pub use error::{CODES, SyntaxError};
+pub use format::{Edit, Formatted, format, format_range};
 pub use token::{Token, TokenKind, lex};
 
 use ast::{File, Item, Span};

@@ -82,6 +82,11 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("unbounded", Some(0)),
     ("stateful", Some(0)),
     ("unique_path", Some(0)),
+    ("whole", Some(0)),
+    ("inexact", Some(0)),
+    // Under which arguments the clause before holds: `bounded unless follow`, `resumes increment when increment`.
+    ("when", None),
+    ("unless", None),
 ];
 
 pub(crate) fn native(

@@ -1,10 +1,12 @@
-//! The lexer loses nothing and the parser survives anything: random bytes, random tokens, damaged valid files, and the
-//! corpus of the fuzz targets.
+//! The lexer loses nothing, the parser survives anything and the formatter changes no meaning: random bytes, random tokens,
+//! damaged valid files, and the corpus of the fuzz targets.
 
+mod common;
+
+use common::{check_format, files};
 use dfc_grammar::{dump_ast, dump_tokens, lex, parse};
 use proptest::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// What must hold of any text.
 fn check(text: &str) {
@@ -38,13 +40,7 @@ fn check(text: &str) {
     }
     dump_ast(&parse);
     dump_tokens(&parse, text);
-}
-
-fn files(folder: &str) -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files
+    check_format(text);
 }
 
 fn good() -> Vec<String> {
