@@ -18,12 +18,14 @@ pub struct Cli {
 pub enum Command {
     /// Make a small pipeline with data, ready to run
     Init(InitArgs),
-    /// Find what is wrong with pipelines, without reading any data
+    /// Find what is wrong with pipelines, without running them
     Check(CheckArgs),
     /// Run a pipeline
     Run(RunArgs),
     /// Show what the compiler makes of a pipeline
     Plan(PlanArgs),
+    /// Print the fields that a source has outside, as a `record` to paste
+    Schema(SchemaArgs),
     /// Explain an error code, with a wrong and a right example
     Explain(ExplainArgs),
     /// List the functions, or describe one
@@ -52,6 +54,9 @@ pub struct CheckArgs {
     /// Show the streams and their fields too
     #[arg(short, long)]
     pub verbose: bool,
+    /// Ask the sources for their fields, also over the network; compare and renew the lock file
+    #[arg(long)]
+    pub connect: bool,
     /// Give a parameter a value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
@@ -93,6 +98,18 @@ pub struct PlanArgs {
     /// What to show
     #[arg(long, value_enum, default_value_t = Emit::Stages)]
     pub emit: Emit,
+    /// Give a parameter a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `dfc schema`
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// The pipeline
+    pub file: PathBuf,
+    /// The source
+    pub source: String,
     /// Give a parameter a value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,

@@ -1,17 +1,30 @@
-//! `dfc check`: finds what is wrong, without reading any data (D5).
+//! `dfc check`: finds what is wrong, without running anything (D5). Of data only the fields are looked at, and those only of
+//! sources that declare none; the network is asked with `--connect` alone.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::Result;
 use dfc_compiler::Checked;
 
 use crate::Outcome;
 use crate::args::{CheckArgs, Format};
+use crate::lock::{self, Drift};
 use crate::report;
+use crate::schema::Connectors;
 
 /// Runs the command. Each file is checked by itself, with the libraries it uses.
 pub fn check(args: &CheckArgs) -> Result<Outcome> {
-    let checks: Vec<Checked> = args.files.iter().map(|file| report::compiler(&args.set).check(file)).collect();
+    let mut drift = Drift::None;
+    let mut checks: Vec<Checked> = Vec::new();
+    for file in &args.files {
+        let mut compiler = report::compiler(&args.set);
+        if args.connect {
+            compiler.set_catalog(Arc::new(Connectors::Connected));
+            drift = drift.max(lock::renew(&mut compiler, file)?).max(lock::connect(&compiler, file));
+        }
+        checks.push(compiler.check(file));
+    }
     if args.format == Format::Sarif {
         // One log over all files.
         report::findings(&checks.iter().collect::<Vec<_>>(), args.format)?;
@@ -27,7 +40,7 @@ pub fn check(args: &CheckArgs) -> Result<Outcome> {
             streams(checked)?;
         }
     }
-    Ok(if checks.iter().any(Checked::has_errors) { Outcome::Failed } else { Outcome::Fine })
+    Ok(if checks.iter().any(Checked::has_errors) || drift == Drift::Some { Outcome::Failed } else { Outcome::Fine })
 }
 
 /// The job's streams with their fields.

@@ -7,12 +7,14 @@ mod args;
 mod check;
 mod explain;
 mod init;
+mod lock;
 mod logging;
 mod plan;
 mod progress;
 mod reference;
 mod report;
 mod run;
+mod schema;
 mod summary;
 
 use std::process::ExitCode;
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::plan(&args),
+        Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Functions(args) => reference::functions(&args),
         Command::Operators(args) => reference::operators(&args),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use dfc_compiler::{Checked, Compiler};
@@ -13,10 +14,12 @@ use dfc_ir::Site;
 use dfc_ir::plan::SiteInfo;
 
 use crate::args::Format;
+use crate::schema::Connectors;
 
-/// A compiler with the parameters' values from the command line.
+/// A compiler with the parameters' values from the command line. It may look at files of data for their fields.
 pub fn compiler(set: &[(String, String)]) -> Compiler {
     let mut compiler = Compiler::new();
+    compiler.set_catalog(Arc::new(Connectors::Offline));
     compiler.set_params(set.iter().cloned().collect::<BTreeMap<_, _>>());
     compiler
 }

@@ -13,12 +13,14 @@ use dfc_jit::{CompileReport, Tier};
 use crate::Outcome;
 use crate::args::{Engine, RunArgs};
 use crate::progress::Display;
-use crate::{logging, report, summary};
+use crate::schema::Connectors;
+use crate::{lock, logging, report, summary};
 
 /// Runs the command.
 pub fn run(args: &RunArgs) -> Result<Outcome> {
     logging::start(args.log_format);
-    let compiler = report::compiler(&args.set);
+    let mut compiler = report::compiler(&args.set);
+    compiler.set_catalog(Arc::new(Connectors::Connected));
     // What refuses a plan has all findings: those of the check, and what only a run needs (a parameter's value, a job).
     let plan = match compiler.plan(&args.file) {
         Ok(plan) => plan,
@@ -29,6 +31,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         }
     };
     report::findings(&[&compiler.check(&args.file)], args.format)?;
+    lock::pin(&compiler, &args.file);
+    lock::added(&plan, args.verbose);
     let stages = dfc_planner::plan_stages(&plan);
     let tier = match args.engine {
         Engine::Jit => Tier::Jit,

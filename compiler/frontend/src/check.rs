@@ -8,11 +8,14 @@ mod ends;
 mod gone;
 mod grouping;
 mod joins;
+mod nature;
 mod options;
+mod outside;
 mod rows;
 mod trace;
 mod unions;
 
+pub use nature::{Cause, Nature};
 pub use trace::{Trace, trace};
 
 use std::collections::HashMap;
@@ -31,14 +34,15 @@ use crate::globals::globals;
 use crate::graph::is_cyclic;
 use crate::items::{ItemNode, program};
 use crate::places::PartIndex;
+use crate::schemas::OutsideSource;
 
 /// What checking an item gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ItemCheck {
     /// The fields it gives (a sink: none); `None` where an error hides them.
     pub columns: Option<Arc<Vec<Column>>>,
-    /// The fields that its rows had on their way here and have no more.
-    pub gone: Arc<Vec<Gone>>,
+    /// What is known of its rows beside their fields.
+    pub facts: Facts,
     /// Its part of the plan; whole only if nothing was refused.
     pub nodes: Vec<LocalNode>,
     /// Where its rows come out.
@@ -49,6 +53,17 @@ pub struct ItemCheck {
     pub diagnostics: Vec<LocalDiagnostic>,
     /// Of a sink: each chain's connector and the fields it is given.
     pub sinks: Vec<(String, Option<Schema>)>,
+    /// Its sources whose fields come from outside.
+    pub outside: Vec<OutsideSource>,
+}
+
+/// What is known of rows beside their fields.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// The fields that they had on their way and have no more.
+    pub gone: Arc<Vec<Gone>>,
+    /// Their order, and whether they end.
+    pub nature: Nature,
 }
 
 /// A node of the plan inside an item.
@@ -64,6 +79,13 @@ pub struct LocalNode {
     pub schema: Schema,
     /// Where it was written.
     pub site: Site,
+}
+
+impl ItemCheck {
+    fn flow(&mut self, flow: Flow) {
+        (self.columns, self.output) = (flow.columns.map(Arc::new), flow.output);
+        self.facts = Facts { gone: flow.gone, nature: flow.nature };
+    }
 }
 
 /// Where rows come from.
@@ -85,11 +107,11 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
     match kind.as_ref() {
         ItemKind::Source(source) => {
             let flow = cx.source_item(source);
-            (check.columns, check.output) = (flow.columns.map(Arc::new), flow.output);
+            check.flow(flow);
         }
         ItemKind::Stream(stream) => {
             let flow = if is_cyclic(db, root, item) { Flow::unknown() } else { cx.stream_chain(&stream.chain) };
-            (check.columns, check.output, check.gone) = (flow.columns.map(Arc::new), flow.output, flow.gone);
+            check.flow(flow);
         }
         ItemKind::Sink(sink) => {
             check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect();
@@ -98,6 +120,7 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
         _ => {}
     }
     (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
+    check.outside = cx.outside;
     Arc::new(check)
 }
 
@@ -107,10 +130,10 @@ pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db
     item_check(db, root, item).columns.clone()
 }
 
-/// The fields that a source's or stream's rows had on their way and have no more.
+/// What is known of a source's or stream's rows beside their fields: changes only when it does.
 #[salsa::tracked]
-pub fn stream_gone<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Vec<Gone>> {
-    item_check(db, root, item).gone.clone()
+pub fn stream_facts<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Facts> {
+    Arc::new(item_check(db, root, item).facts.clone())
 }
 
 /// Rows on their way through a chain.
@@ -122,6 +145,8 @@ struct Flow {
     output: Option<Input>,
     /// The fields that they had before.
     gone: Arc<Vec<Gone>>,
+    /// Their order, and whether they end.
+    nature: Nature,
 }
 
 impl Flow {
@@ -130,7 +155,7 @@ impl Flow {
     }
 
     fn new(columns: Option<Vec<Column>>, output: Option<Input>) -> Self {
-        Flow { columns, output, gone: Arc::default() }
+        Flow { columns, output, gone: Arc::default(), nature: Nature::default() }
     }
 }
 
@@ -150,6 +175,10 @@ struct ItemContext<'a> {
     gone: Arc<Vec<Gone>>,
     /// The fields at every point, where they are asked for.
     trace: Option<Trace>,
+    /// Sources whose fields come from outside.
+    outside: Vec<OutsideSource>,
+    /// Whether an expression used a parameter that has no value.
+    unknown_values: bool,
 }
 
 impl<'a> ItemContext<'a> {
@@ -167,6 +196,8 @@ impl<'a> ItemContext<'a> {
             nodes: Vec::new(),
             gone: Arc::default(),
             trace: None,
+            outside: Vec::new(),
+            unknown_values: false,
         }
     }
 
@@ -188,6 +219,7 @@ impl<'a> ItemContext<'a> {
         let mut checker = Checker::new(FunctionTable::standard(), globals, self.item.clone(), scope, &mut self.sites);
         checker.gone = &gone;
         let result = work(&mut checker);
+        self.unknown_values |= checker.unknown_values;
         self.out.append(&mut checker.diagnostics);
         result
     }
@@ -203,7 +235,8 @@ impl<'a> ItemContext<'a> {
         let Some(item) = program.find(Namespace::Stream, name) else { return Flow::unknown() };
         let columns = stream_columns(self.db, self.root, item).as_ref().map(|columns| columns.as_ref().clone());
         let output = Some(Input::Stream(item.key(self.db).clone()));
-        Flow { columns, output, gone: stream_gone(self.db, self.root, item).clone() }
+        let Facts { gone, nature } = stream_facts(self.db, self.root, item).as_ref().clone();
+        Flow { columns, output, gone, nature }
     }
 
     /// A step on a field's way, at a part of this item.

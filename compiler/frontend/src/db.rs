@@ -8,7 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dfc_grammar::ast::Item;
 
+use crate::catalog::{Asked, Outside, Request};
 use crate::files::FileSystem;
+
+/// Why there is no text, where a file is not there at all.
+pub const NO_SUCH_FILE: &str = "there is no such file";
 
 /// A file as an input of the queries.
 #[salsa::input(debug)]
@@ -45,6 +49,9 @@ pub trait Db: salsa::Database {
 
     /// The file of this index.
     fn file_by_index(&self, index: u32) -> Option<SourceFile>;
+
+    /// The fields that a source has outside.
+    fn outside(&self, request: &Request) -> Outside;
 }
 
 /// Every file that was ever asked for.
@@ -65,6 +72,7 @@ pub struct Database {
     storage: salsa::Storage<Self>,
     system: Arc<dyn FileSystem>,
     files: Arc<Mutex<Files>>,
+    asked: Arc<Asked>,
     executed: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
@@ -104,6 +112,10 @@ impl Db for Database {
     fn file_by_index(&self, index: u32) -> Option<SourceFile> {
         lock(&self.files).by_index.get(index as usize).copied()
     }
+
+    fn outside(&self, request: &Request) -> Outside {
+        self.asked.outside(self, request)
+    }
 }
 
 impl Database {
@@ -118,9 +130,19 @@ impl Database {
                 *lock(&counts).entry(query).or_default() += 1;
             }
         })));
-        let db = Database { storage, system, files: Arc::default(), executed };
+        let db = Database { storage, system, files: Arc::default(), asked: Arc::default(), executed };
         Given::new(&db, BTreeMap::new());
         db
+    }
+
+    /// The files that the database reads.
+    pub fn system(&self) -> &dyn FileSystem {
+        self.system.as_ref()
+    }
+
+    /// The catalog, and what it was asked.
+    pub fn asked(&self) -> &Arc<Asked> {
+        &self.asked
     }
 
     /// Puts an editor's text before what is on the disk.
@@ -200,7 +222,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn read(system: &dyn FileSystem, path: &Path) -> Result<Arc<str>, String> {
     let bytes = system.read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+        std::io::ErrorKind::NotFound => NO_SUCH_FILE.to_string(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
         std::io::ErrorKind::IsADirectory => "it is a folder".to_string(),
         std::io::ErrorKind::InvalidInput => "that is no path".to_string(),

@@ -3,12 +3,14 @@
 //! It knows files, items, streams and operators. It may not know how a plan is run, nor open a connection.
 
 mod bind;
+mod catalog;
 mod check;
 mod db;
 pub mod editor;
 pub mod files;
 mod globals;
 mod graph;
+pub mod guarantees;
 pub mod ide;
 mod items;
 mod lower;
@@ -18,6 +20,7 @@ mod places;
 mod recall;
 mod references;
 mod report;
+pub mod schemas;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -28,6 +31,7 @@ use dfc_diagnostics::render::FileText;
 use dfc_diagnostics::{Diagnostic, Severity};
 use dfc_ir::Schema;
 
+pub use crate::catalog::{Catalog, NotFound, Request};
 use crate::db::{Database, Db as _, SourceFile};
 use crate::files::{FileSystem, RealFiles};
 
@@ -61,6 +65,8 @@ impl Checked {
 pub struct Summary {
     /// The job's name; `None` for a library.
     pub job: Option<String>,
+    /// What the job guarantees; `None` for a library.
+    pub guarantees: Option<Arc<guarantees::Guarantees>>,
     /// Sources and streams in source order, with their fields where these are known.
     pub streams: Vec<StreamSummary>,
     /// The sinks' connectors in source order, with the fields that each is given.

@@ -14,6 +14,7 @@ use crate::check::{item_check, stream_columns};
 use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
+use crate::guarantees::guarantees;
 use crate::items::{ItemNode, Program, parse, program};
 use crate::places;
 use crate::settings::job;
@@ -44,11 +45,18 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
                     found.extend(&item_check(db, root, *item).diagnostics);
                 }
             }
+            found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
         }
         out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
     }
     out.sort_by(|a, b| (a.place, a.severity, a.code).cmp(&(b.place, b.severity, b.code)));
     out.dedup();
+    // One lock file that can't be used is one mistake, however many sources look into it.
+    let mut lock = 0;
+    out.retain(|problem| {
+        lock += usize::from(problem.code == "E0704");
+        problem.code != "E0704" || lock == 1
+    });
     Arc::new(out)
 }
 
@@ -146,6 +154,7 @@ pub fn summary(db: &dyn Db, root: SourceFile) -> Summary {
     });
     Summary {
         job: job(db, root).as_ref().map(|job| job.job.name.clone()),
+        guarantees: guarantees(db, root).clone(),
         streams: streams.collect(),
         sinks: sinks.collect(),
     }

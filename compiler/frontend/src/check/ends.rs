@@ -10,9 +10,10 @@ use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{Column, Gone, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
 
-use super::{Flow, Input, ItemContext, LocalNode, schema, sink_op, source_op};
+use super::{Flow, Input, ItemContext, LocalNode, Nature, schema, sink_op, source_op};
 use crate::bind::{Bound, bind};
 use crate::globals::record_fields;
+use crate::guarantees::is_stream;
 use crate::operators::{Role, table};
 use crate::places;
 
@@ -58,12 +59,13 @@ impl ItemContext<'_> {
             .collect();
         let named = self.named_fields(&bound, &columns);
         let (Some(mut options), Some(named)) = (options, named) else { return Flow::new(Some(columns), None) };
+        let nature = Nature::of_source(operator, &options, call, &self.places);
         options.extend(named);
         let schema = Schema { fields: declared.fields };
         let site = self.site(call.span);
         let op = source_op(&operator.name, options, schema.clone());
         let output = self.push(LocalNode { name: node, op, inputs: Vec::new(), schema, site });
-        Flow::new(Some(columns), Some(output))
+        Flow { nature, ..Flow::new(Some(columns), Some(output)) }
     }
 
     /// Two chains of a sink that write one file would each replace what the other wrote.
@@ -76,7 +78,7 @@ impl ItemContext<'_> {
                 .options
                 .get("path")
                 .and_then(OptionValue::text)
-                .filter(|path| *path != "-" && !path.starts_with("/dev/"))
+                .filter(|path| !is_stream(path))
             else {
                 continue;
             };
