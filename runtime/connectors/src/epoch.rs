@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dfc_batch::Batch;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+pub use dfc_epoch::{Positions, Sealed, SplitPosition, SpoolFile};
 
 /// What a reader has.
 pub enum Next {
@@ -22,26 +21,6 @@ pub enum Next {
     Wait(Duration),
     /// Nothing, ever.
     End,
-}
-
-/// How far a source has been read, split by split: a split is a file, a range of keys, a partition.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Positions {
-    /// Every split that is known, read to its end or not begun included.
-    pub splits: Vec<SplitPosition>,
-}
-
-/// How far a split has been read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SplitPosition {
-    /// Its name, the same in every run: a path, `id from 1 to 1000`, `orders/3`. Distinct within a source.
-    pub split: String,
-    /// The connector's own, with words as keys: people read it. `Null`: not begun.
-    pub position: Value,
-    /// It has been read to its end.
-    pub ended: bool,
-    /// Whether going on from here is a jump; otherwise everything before is read again and thrown away (A7).
-    pub exact: bool,
 }
 
 /// Tells the engine that a reader that answered [`Next::Wait`] has something. Cheap; may be called from any thread, too often too.
@@ -86,36 +65,6 @@ pub struct SinkResume {
     /// Every sealed epoch that the checkpoint still names, ascending: those that may be unapplied, and, for targets that become visible
     /// only at the end, all.
     pub sealed: Vec<Sealed>,
-}
-
-/// A sink's closed epoch: durable, complete, not visible yet. It is recorded in the checkpoint, and all that [`crate::Sink::apply`]
-/// needs, perhaps in another process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sealed {
-    /// The barrier's number.
-    pub number: u64,
-    /// Rows in it.
-    pub rows: u64,
-    /// Bytes in it, as spooled.
-    pub bytes: u64,
-    /// The files that hold it, beside the spool folder or wherever the sink put them, with length and check sum. Their names are relative to
-    /// the spool folder, or absolute.
-    pub files: Vec<SpoolFile>,
-    /// The connector's own.
-    pub state: Value,
-}
-
-/// A part of a file that holds spooled rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpoolFile {
-    /// Its path: absolute, or relative to the spool folder.
-    pub path: String,
-    /// Where the epoch's bytes begin in it.
-    pub from: u64,
-    /// Where they end: the file may be longer, but not shorter.
-    pub to: u64,
-    /// CRC-32 of these bytes.
-    pub crc: u32,
 }
 
 /// What a target itself records about this job.

@@ -1,0 +1,110 @@
+//! What became of the last checkpoints (D17, F2, A9): bounded, for people. It decides nothing.
+
+use serde::{Deserialize, Serialize};
+
+/// Checkpoints that are remembered.
+const LONGEST: usize = 200;
+pub(crate) const LARGEST: u64 = 4 << 20;
+
+/// What became of a checkpoint that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryEntry {
+    /// Its number.
+    pub number: u64,
+    /// When its barrier was sent, in microseconds since 1970.
+    pub at_micros: i64,
+    /// From the barrier to the manifest, or until it was given up, in milliseconds.
+    pub duration_ms: u64,
+    /// The longest that a task held an input back for it, in milliseconds.
+    pub alignment_ms: u64,
+    /// Bytes of state written for it.
+    pub state_bytes: u64,
+    /// Bytes of rows spooled for it.
+    pub spool_bytes: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a checkpoint ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Its manifest is there.
+    Taken,
+    /// It was given up, because of this.
+    Abandoned(String),
+}
+
+/// The last checkpoints, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// Checkpoints that were begun since the state began; some no longer among the entries.
+    pub begun: u64,
+    /// Those of them that were taken.
+    pub taken: u64,
+    /// The last of them.
+    pub entries: Vec<HistoryEntry>,
+    /// Why the job last stopped in the middle, if it ever did: what was said, and when, in microseconds since 1970.
+    pub failure: Option<(i64, String)>,
+}
+
+impl History {
+    pub(crate) fn add(&mut self, entry: HistoryEntry) {
+        self.begun += 1;
+        self.taken += u64::from(entry.outcome == Outcome::Taken);
+        if self.entries.len() >= LONGEST {
+            self.entries.drain(..=self.entries.len() - LONGEST);
+        }
+        self.entries.push(entry);
+    }
+
+    /// The last one that was given up, with the reason.
+    pub fn last_abandoned(&self) -> Option<(&HistoryEntry, &str)> {
+        self.entries.iter().rev().find_map(|entry| match &entry.outcome {
+            Outcome::Abandoned(why) => Some((entry, why.as_str())),
+            Outcome::Taken => None,
+        })
+    }
+
+    /// Milliseconds that the remembered taken ones took: the middle one and the longest.
+    pub fn durations(&self) -> Option<(u64, u64)> {
+        let mut taken: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.outcome == Outcome::Taken)
+            .map(|entry| entry.duration_ms)
+            .collect();
+        taken.sort_unstable();
+        Some((*taken.get(taken.len() / 2)?, *taken.last()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_bounded_and_counts_on() {
+        let mut history = History::default();
+        for number in 1..=1000 {
+            let outcome = if number % 4 == 0 { Outcome::Abandoned(format!("reason {number}")) } else { Outcome::Taken };
+            let entry = HistoryEntry {
+                number,
+                at_micros: 0,
+                duration_ms: number,
+                alignment_ms: 0,
+                state_bytes: 0,
+                spool_bytes: 0,
+                outcome,
+            };
+            history.add(entry);
+        }
+        assert_eq!((history.begun, history.taken, history.entries.len()), (1000, 750, LONGEST));
+        assert_eq!(history.entries.last().unwrap().number, 1000);
+        assert_eq!(history.last_abandoned().unwrap().1, "reason 1000");
+        assert_eq!(history.durations(), Some((901, 999)));
+        assert_eq!(History::default().durations(), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! A stored piece of state: a header, then the bytes, compressed where that pays. It may not know what the bytes mean.
+//!
+//! ```text
+//! 0  magic "dfcpart\n"   8  version u32   12  codec u32   16  schema u64   24  raw length u64   32  CRC-32 of the raw bytes u32
+//! 36 CRC-32 of bytes 0 to 36 u32          40  the bytes, as the codec has them
+//! ```
+//! Numbers are little-endian. The manifest has the CRC of all of it.
+
+use std::io::Read;
+
+use crate::manifest::Part;
+
+const MAGIC: [u8; 8] = *b"dfcpart\n";
+const VERSION: u32 = 1;
+const HEADER: usize = 40;
+const PLAIN: u32 = 0;
+const ZSTD: u32 = 1;
+/// zstd's fastest ordinary level: several times as fast as a disk takes its output.
+const LEVEL: i32 = 1;
+/// A piece of this many bytes is tried first: what doesn't shrink there is stored as it is.
+const SAMPLE: usize = 64 << 10;
+
+/// The stored form of `raw`, and its check sum.
+pub(crate) fn encode(schema: u64, raw: &[u8]) -> (Vec<u8>, u32) {
+    let (codec, body) = match compressed(raw) {
+        Some(body) => (ZSTD, body),
+        None => (PLAIN, raw.to_vec()),
+    };
+    let mut bytes = Vec::with_capacity(HEADER + body.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&codec.to_le_bytes());
+    bytes.extend_from_slice(&schema.to_le_bytes());
+    bytes.extend_from_slice(&(raw.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
+    let header = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&header.to_le_bytes());
+    bytes.extend_from_slice(&body);
+    let crc = crc32fast::hash(&bytes);
+    (bytes, crc)
+}
+
+/// `raw` with zstd, if it gets at least a tenth smaller.
+fn compressed(raw: &[u8]) -> Option<Vec<u8>> {
+    let small =
+        |bytes: &[u8]| zstd::bulk::compress(bytes, LEVEL).ok().filter(|packed| packed.len() < bytes.len() / 10 * 9);
+    let middle = raw.len().saturating_sub(SAMPLE) / 2;
+    if raw.len() > 4 * SAMPLE {
+        small(&raw[middle..middle + SAMPLE])?;
+    }
+    small(raw)
+}
+
+/// The bytes of a part as it was read; if they aren't those that were written, why.
+pub(crate) fn decode(part: &Part, stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
+    if stored.len() as u64 != part.bytes {
+        return Err(format!("it has {} bytes, the manifest says {}", stored.len(), part.bytes));
+    }
+    if crc32fast::hash(stored) != part.crc {
+        return Err(format!("bytes 0 to {} don't have the check sum that the manifest says", stored.len()));
+    }
+    let Some((header, body)) = stored.split_at_checked(HEADER) else {
+        return Err(format!("its header has {} bytes of {HEADER}", stored.len()));
+    };
+    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    if header[..8] != MAGIC {
+        return Err("bytes 0 to 8 aren't those of a part".into());
+    }
+    if word(36) != crc32fast::hash(&header[..36]) {
+        return Err("bytes 0 to 36 don't have the check sum that follows them".into());
+    }
+    if word(8) != VERSION {
+        return Err(format!("its form is {}, this dfc knows {VERSION}", word(8)));
+    }
+    if long(16) != part.schema {
+        return Err(format!("its schema is {:016x}, the manifest says {:016x}", long(16), part.schema));
+    }
+    let length = long(24);
+    if length != part.raw_bytes {
+        return Err(format!("it holds {length} bytes, the manifest says {}", part.raw_bytes));
+    }
+    if length > limit {
+        return Err(format!("it holds {length} bytes, more than the {limit} that may be there"));
+    }
+    let raw = match word(12) {
+        PLAIN => body.to_vec(),
+        ZSTD => unpacked(body, length)?,
+        other => return Err(format!("its codec is {other}, this dfc knows {PLAIN} and {ZSTD}")),
+    };
+    if raw.len() as u64 != length {
+        return Err(format!("it holds {} bytes, its header says {length}", raw.len()));
+    }
+    if crc32fast::hash(&raw) != word(32) {
+        return Err("what it holds doesn't have the check sum of its header".into());
+    }
+    Ok(raw)
+}
+
+/// At most `length` bytes and one: what claims to be small isn't given more memory than that.
+fn unpacked(body: &[u8], length: u64) -> Result<Vec<u8>, String> {
+    let fail = |error: std::io::Error| format!("it can't be decompressed: {error}");
+    let mut raw = Vec::new();
+    zstd::Decoder::new(body).map_err(fail)?.take(length + 1).read_to_end(&mut raw).map_err(fail)?;
+    Ok(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(raw: &[u8]) -> (Part, Vec<u8>) {
+        let (stored, crc) = encode(7, raw);
+        let part = Part {
+            name: "p".into(),
+            bytes: stored.len() as u64,
+            raw_bytes: raw.len() as u64,
+            crc,
+            schema: 7,
+            rows: 0,
+            created_by: 1,
+        };
+        (part, stored)
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(raw in proptest::collection::vec(any::<u8>(), 0..5000), repeat in 1usize..200) {
+            let raw = raw.repeat(repeat);
+            let (part, stored) = written(&raw);
+            prop_assert_eq!(decode(&part, &stored, u64::MAX).unwrap(), raw);
+        }
+
+        /// Even with a manifest that vouches for it, no damaged part panics or takes more memory than it says.
+        #[test]
+        fn hostile_parts_are_refused(at in 0usize..1000, with in 1u8.., lie: bool) {
+            let raw: Vec<u8> = (0..4000u32).flat_map(|n| (n / 7).to_le_bytes()).collect();
+            let (mut part, mut stored) = written(&raw);
+            let at = at % stored.len();
+            stored[at] ^= with;
+            if lie {
+                part.crc = crc32fast::hash(&stored);
+            }
+            prop_assert!(decode(&part, &stored, 1 << 20).is_err());
+        }
+    }
+
+    #[test]
+    fn cut_parts_and_limits() {
+        let (part, stored) = written(&[5; 3000]);
+        for cut in 0..stored.len() {
+            let error = decode(&part, &stored[..cut], u64::MAX).unwrap_err();
+            assert_eq!(error, format!("it has {cut} bytes, the manifest says {}", part.bytes));
+            let mut lied = part.clone();
+            (lied.bytes, lied.crc) = (cut as u64, crc32fast::hash(&stored[..cut]));
+            assert!(decode(&lied, &stored[..cut], u64::MAX).is_err());
+        }
+        let error = decode(&part, &stored, 2999).unwrap_err();
+        assert_eq!(error, "it holds 3000 bytes, more than the 2999 that may be there");
+    }
+
+    #[test]
+    fn what_shrinks_is_compressed() {
+        assert!(written(&vec![1; 1 << 20]).1.len() < 1000);
+        let noise: Vec<u8> = (0..100_000u32).flat_map(|n| n.wrapping_mul(2_654_435_769).to_le_bytes()).collect();
+        assert!(written(&noise).1.len() <= noise.len() + HEADER);
+    }
+}
