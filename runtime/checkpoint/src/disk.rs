@@ -158,6 +158,7 @@ pub fn create_folders(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     match disk.create_dir(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && disk.is_folder(path) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(io::ErrorKind::NotADirectory.into()),
         Err(error) => return Err(error),
     }
     disk.sync_folder(parent.unwrap_or(Path::new(".")))

@@ -40,3 +40,6 @@ pub use savepoint::{SavepointAnswer, SavepointRequest};
 pub use storage::{LocalStorage, Object, Storage, open_storage};
 pub use verify::Finding;
 pub use view::{Checkpoints, Kept};
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! Never removed: the newest checkpoints, savepoints, what some target may still have to be given, and every part that a checkpoint which
 //! stays names. Parts of a checkpoint that is being written by anybody have a number above the newest manifest's, and stay.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,56 +51,49 @@ impl Manifest {
 
 impl Job {
     /// Removes checkpoints but for the newest `keep` (at least one), savepoints and unapplied ones; then the parts that no other names.
-    /// Damaged ones stay: they are removed by name only, see [`Job::remove`].
+    /// Damaged ones stay: they are removed one by one only, see [`Job::remove`].
     ///
     /// # Errors
     /// When the storage can't be read or written; what should stay has stayed.
     pub fn retain(&self, keep: u32) -> Result<Removed, Error> {
         let applied = self.applied()?;
         let savepoints = self.kept()?;
-        let mut whole = 0;
-        let mut stay = Vec::new();
-        let mut go = Vec::new();
-        for (number, manifest) in self.slots()?.into_iter().rev() {
-            match manifest {
-                Ok(Some(manifest)) => {
-                    whole += 1;
-                    let needed = whole <= keep.max(1)
-                        || manifest.kind == Kind::Savepoint
-                        || savepoints.contains_key(&number)
-                        || manifest.is_unapplied(&applied);
-                    if needed { stay.push(manifest) } else { go.push(number) }
-                }
-                // A number that was given up is of use only above the newest checkpoint's.
-                Ok(None) if whole > 0 => go.push(number),
-                Ok(None) | Err(_) => {}
-            }
+        let mut slots = Slots::read(self)?;
+        let (mut stay, mut go) = (Vec::new(), Vec::new());
+        let lineage = slots.whole.last().map(|newest| newest.lineage.clone());
+        for (place, manifest) in slots.whole.drain(..).rev().enumerate() {
+            let needed = place < keep.max(1) as usize
+                || manifest.kind == Kind::Savepoint
+                || savepoints.contains_key(&manifest.number)
+                // What was never applied of a state that was given up never will be.
+                || Some(&manifest.lineage) == lineage.as_ref() && manifest.is_unapplied(&applied);
+            if needed { stay.push(manifest) } else { go.push(manifest.number) }
         }
-        self.sweep(&stay, go)
+        // A number that was given up is of use only above the newest checkpoint's.
+        let newest = stay.iter().map(|manifest| manifest.number).max();
+        slots.given_up.retain(|number| Some(*number) < newest);
+        self.sweep(&stay, go, &slots.given_up)
     }
 
-    /// Removes these checkpoints, whatever they are, but not the newest whole one; then the parts that no other names.
+    /// Removes a checkpoint, whatever it is, the newest too; then the parts that no other names.
     ///
     /// # Errors
-    /// `Unknown`: one of them isn't there. When the storage can't be read or written.
-    pub fn remove(&self, numbers: &BTreeSet<u64>) -> Result<Removed, Error> {
-        let slots = self.slots()?;
-        let known: Vec<u64> = slots.iter().filter(|(_, slot)| !matches!(slot, Ok(None))).map(|(n, _)| *n).collect();
-        if let Some(&number) = numbers.iter().find(|number| !known.contains(number)) {
+    /// `Unknown`: it isn't there. When the storage can't be read or written.
+    pub fn remove(&self, number: u64) -> Result<Removed, Error> {
+        let mut slots = Slots::read(self)?;
+        let known: Vec<u64> = slots.whole.iter().map(|manifest| manifest.number).chain(slots.damaged).collect();
+        if !known.contains(&number) {
             return Err(Error::Unknown { number, known });
         }
-        let newest = slots.iter().rev().find_map(|(number, slot)| matches!(slot, Ok(Some(_))).then_some(*number));
-        let (go, rest): (Vec<_>, Vec<_>) =
-            slots.into_iter().partition(|(number, _)| numbers.contains(number) && Some(*number) != newest);
-        let stay: Vec<Manifest> = rest.into_iter().filter_map(|(_, slot)| slot.ok().flatten()).collect();
-        self.sweep(&stay, go.into_iter().map(|(number, _)| number).collect())
+        slots.whole.retain(|manifest| manifest.number != number);
+        self.sweep(&slots.whole, vec![number], &[])
     }
 
     /// Removes manifests, durably, then parts: a crash in between leaves parts that nobody names, and the next sweep finds them.
-    fn sweep(&self, stay: &[Manifest], mut go: Vec<u64>) -> Result<Removed, Error> {
-        let Some(newest) = stay.iter().map(|manifest| manifest.number).max() else { return Ok(Removed::default()) };
+    fn sweep(&self, stay: &[Manifest], mut go: Vec<u64>, given_up: &[u64]) -> Result<Removed, Error> {
         go.sort_unstable();
-        let mut names: Vec<String> = go.iter().map(|number| self.manifest_name(*number)).collect();
+        let newest = stay.iter().map(|manifest| manifest.number).chain(go.last().copied()).max().unwrap_or(0);
+        let mut names: Vec<String> = go.iter().chain(given_up).map(|number| self.manifest_name(*number)).collect();
         names.extend(go.iter().map(|number| self.kept_name(*number)));
         self.storage().delete(&names)?;
         let named: HashSet<&str> = stay.iter().flat_map(Manifest::parts).map(|part| part.name.as_str()).collect();
@@ -116,6 +109,29 @@ impl Job {
         }
         self.storage().delete(&parts)?;
         Ok(removed)
+    }
+}
+
+/// The numbers that are taken, each list ascending.
+struct Slots {
+    whole: Vec<Manifest>,
+    damaged: Vec<u64>,
+    given_up: Vec<u64>,
+}
+
+impl Slots {
+    /// A checkpoint that can't be read for another reason than damage may be somebody's, and so may its parts: then nothing is removed.
+    fn read(at: &Checkpoints) -> Result<Slots, Error> {
+        let mut slots = Slots { whole: Vec::new(), damaged: Vec::new(), given_up: Vec::new() };
+        for (number, slot) in at.slots()? {
+            match slot {
+                Ok(Some(manifest)) => slots.whole.push(manifest),
+                Ok(None) => slots.given_up.push(number),
+                Err(Error::Damaged { .. }) => slots.damaged.push(number),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(slots)
     }
 }
 

@@ -1,0 +1,148 @@
+//! Two runs that don't know of one another (a stopped process that wakes up beside its successor, on another machine): the race for the
+//! next number has one winner, whatever was given up or removed in between.
+
+use super::*;
+use crate::disk::LockKind;
+
+/// A storage that isn't a folder of this machine, so that each run has a lock of its own.
+struct Far(LocalStorage);
+
+impl Storage for Far {
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
+        self.0.create(name, bytes)
+    }
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
+        self.0.put(name, bytes)
+    }
+    fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
+        self.0.get(name, limit)
+    }
+    fn list(&self, below: &str) -> Result<Vec<Object>, StorageError> {
+        self.0.list(below)
+    }
+    fn delete(&self, names: &[String]) -> Result<(), StorageError> {
+        self.0.delete(names)
+    }
+    fn probe(&self, below: &str) -> Result<(), StorageError> {
+        self.0.probe(below)
+    }
+    fn local_path(&self, _: &str) -> Option<PathBuf> {
+        None
+    }
+    fn place(&self, name: &str) -> String {
+        format!("far://{name}")
+    }
+}
+
+fn far(disk: &ModelDisk, machine: &str) -> Job {
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let storage = Arc::new(Far(LocalStorage::new(shared.clone(), PathBuf::from("/far"))));
+    let place = Place { storage, local: PathBuf::from(format!("/{machine}")), disk: shared };
+    Job::open(place, "shop", 0).expect("opens")
+}
+
+#[test]
+fn one_of_two_wins_each_number() {
+    let (mut won, mut lost) = (0, 0);
+    for seed in 0..2000u64 {
+        let disk = ModelDisk::new(seed);
+        let mut random = seed;
+        let mut chance = move |of: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % of
+        };
+        let first = far(&disk, "one");
+        let mut newest = begin(&first).expect("begins");
+        // Each run with the checkpoint that it goes on from; `None`: it has stopped.
+        let mut runs = vec![Some((first, newest.clone()))];
+        for _ in 0..20 {
+            let at = chance(runs.len() as u64) as usize;
+            match chance(6) {
+                0 if runs.len() < 4 => {
+                    let job = far(&disk, &format!("machine{}", runs.len()));
+                    let from = job.newest(false).expect("whole").expect("there");
+                    assert_eq!(from.number, newest.number, "seed {seed}");
+                    runs.push(Some((job, from)));
+                }
+                1 => {
+                    if let Some((job, from)) = &runs[at] {
+                        // Even one that is late removes nothing that the newest needs.
+                        job.note_applied(&from.lineage, "sink", from.number).expect("a note");
+                        job.retain(1).expect("retention");
+                    }
+                }
+                _ => {
+                    let Some((job, from)) = runs[at].take() else { continue };
+                    // Some numbers are abandoned before.
+                    let number = job.next_number() + chance(3);
+                    let part = job.write_part(number, "p", SCHEMA, &content(number, 0)).expect("a part");
+                    let mut manifest = Manifest::new(Kind::Regular, number, from.lineage.clone(), print());
+                    let operators = vec![OperatorState { node: "a".into(), kind: "k".into(), parts: vec![part] }];
+                    manifest.stages.push(StageState { name: "s".into(), ended: false, operators });
+                    match job.publish(&manifest) {
+                        Ok(published) => {
+                            assert_eq!(
+                                from.number, newest.number,
+                                "seed {seed}: it goes on from what isn't the newest"
+                            );
+                            newest = published.clone();
+                            runs[at] = Some((job, published));
+                            won += 1;
+                        }
+                        Err(Error::Lost { .. }) => {
+                            assert_ne!(from.number, newest.number, "seed {seed}: nobody else has gone on");
+                            lost += 1;
+                        }
+                        Err(error) => panic!("seed {seed}: {error}"),
+                    }
+                }
+            }
+            let at = far(&disk, "reader");
+            let whole = at.newest(true).expect("whole").expect("there");
+            assert_eq!(whole, newest, "seed {seed}");
+        }
+    }
+    assert!(won > 5000 && lost > 500, "{won} {lost}");
+}
+
+#[test]
+fn one_run_at_a_time_on_one_machine() {
+    let disk = ModelDisk::new(1);
+    let at = Checkpoints::new(place(&disk), "shop");
+    assert_eq!(at.running(), Ok(None));
+    let job = open(&disk).expect("the first");
+    let error = open(&disk).err().expect("the second");
+    let text = error.to_string();
+    assert!(text.starts_with("another run of job `shop` is going on: process "), "{text}");
+    assert_eq!((error.code(), error.may_pass()), ("R0502", false));
+    assert_eq!(at.running().expect("a look").expect("it runs").expect("says who").pid, std::process::id());
+    drop(job);
+    assert_eq!(at.running(), Ok(None));
+    // Who only looks doesn't keep a run from starting.
+    let looking = disk.try_lock(&at.home().join("lock"), LockKind::Shared).expect("a lock").expect("free");
+    let later = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        drop(looking);
+    });
+    open(&disk).expect("once nobody looks");
+    later.join().expect("the thread");
+}
+
+#[test]
+fn a_savepoint_is_asked_for_and_answered() {
+    let disk = ModelDisk::new(1);
+    let at = Checkpoints::new(place(&disk), "shop");
+    let stale = at.ask_savepoint(None).expect("asks");
+    let job = open(&disk).expect("opens");
+    assert_eq!(job.savepoints_asked(), Ok(vec![]), "whoever asked the run before waits for nothing");
+    assert_eq!(at.savepoint_answer(&stale), Ok(None));
+    let one = at.ask_savepoint(Some("before the move")).expect("asks");
+    let two = at.ask_savepoint(None).expect("asks");
+    let asked = job.savepoints_asked().expect("a list");
+    assert!(asked.len() == 2 && asked.contains(&one) && asked.contains(&two), "{asked:?}");
+    job.answer_savepoint(&one, &SavepointAnswer::Taken(7)).expect("answers");
+    at.withdraw_savepoint(&two).expect("withdraws");
+    assert_eq!(job.savepoints_asked(), Ok(vec![]));
+    assert_eq!(at.savepoint_answer(&one), Ok(Some(SavepointAnswer::Taken(7))));
+    assert_eq!(at.savepoint_answer(&one), Ok(None), "it is given once");
+}
