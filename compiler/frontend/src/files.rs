@@ -18,7 +18,16 @@ pub trait FileSystem: Send + Sync {
     fn identity(&self, path: &Path) -> PathBuf {
         normalise(path)
     }
+
+    /// What a folder holds: names, and whether each is a folder. Of what can't be read nothing, and of a large folder the
+    /// first ones.
+    fn list(&self, _folder: &Path) -> Vec<(String, bool)> {
+        Vec::new()
+    }
 }
+
+/// Entries of a folder that are listed at most.
+const LISTED: usize = 2000;
 
 /// The machine's files.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +48,13 @@ impl FileSystem for RealFiles {
     fn identity(&self, path: &Path) -> PathBuf {
         std::fs::canonicalize(path).unwrap_or_else(|_| normalise(path))
     }
+
+    fn list(&self, folder: &Path) -> Vec<(String, bool)> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(LISTED);
+        let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path().is_dir())));
+        named.collect()
+    }
 }
 
 /// Files in memory, for tests and for editors that hold all text themselves.
@@ -54,6 +70,21 @@ impl FileSystem for MemoryFiles {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(io::Error::from(io::ErrorKind::NotFound)),
         }
+    }
+
+    fn list(&self, folder: &Path) -> Vec<(String, bool)> {
+        let folder = match normalise(folder) {
+            dot if dot == Path::new(".") => PathBuf::new(),
+            folder => folder,
+        };
+        let mut entries = BTreeMap::new();
+        for path in self.files.keys() {
+            let Some(mut parts) = path.strip_prefix(&folder).ok().map(|rest| rest.components()) else { continue };
+            if let Some(name) = parts.next() {
+                entries.insert(name.as_os_str().to_string_lossy().into_owned(), parts.next().is_some());
+            }
+        }
+        entries.into_iter().collect()
     }
 }
 
