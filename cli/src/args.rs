@@ -20,6 +20,8 @@ pub enum Command {
     Init(InitArgs),
     /// Find what is wrong with pipelines, without running them
     Check(CheckArgs),
+    /// Give files the one style
+    Fmt(FmtArgs),
     /// Run a pipeline
     Run(RunArgs),
     /// Show what the compiler makes of a pipeline
@@ -28,6 +30,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Explain an error code, with a wrong and a right example
     Explain(ExplainArgs),
+    /// Serve an editor: the language server, over standard input and output
+    Lsp(LspArgs),
     /// List the functions, or describe one
     Functions(NameArgs),
     /// List the operators, or describe one
@@ -60,6 +64,17 @@ pub struct CheckArgs {
     /// Give a parameter a value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+/// `dfc fmt`
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// The files; a folder stands for the `.df` files below it, `-` for standard input to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; list the files that would change, and exit with 1 if there are any
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `dfc run`
@@ -113,6 +128,14 @@ pub struct SchemaArgs {
     /// Give a parameter a value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+/// `dfc lsp`
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// What editors write who know other ways as well; there is no other here
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// `dfc explain`

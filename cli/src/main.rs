@@ -6,9 +6,11 @@
 mod args;
 mod check;
 mod explain;
+mod fmt;
 mod init;
 mod lock;
 mod logging;
+mod lsp;
 mod plan;
 mod progress;
 mod reference;
@@ -55,9 +57,11 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Init(args) => init::init(&args),
         Command::Check(args) => check::check(&args),
+        Command::Fmt(args) => fmt::fmt(&args),
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Schema(args) => schema::schema(&args),
+        Command::Lsp(args) => lsp::lsp(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Functions(args) => reference::functions(&args),
         Command::Operators(args) => reference::operators(&args),

@@ -87,6 +87,11 @@ impl Asked {
         self.lock().catalog = catalog;
     }
 
+    /// The catalog.
+    pub fn catalog(&self) -> Arc<dyn Catalog> {
+        self.lock().catalog.clone()
+    }
+
     /// The catalog's present answer.
     pub fn now(&self, request: &Request) -> Result<Schema, NotFound> {
         let catalog = self.lock().catalog.clone();

@@ -132,7 +132,9 @@ impl Compiler {
             }
         }
         let is_used = |file: SourceFile| {
-            known.iter().any(|(user, used)| *user != file && used.contains(&file) && users.contains(&user.index(&self.db)))
+            known
+                .iter()
+                .any(|(user, used)| *user != file && used.contains(&file) && users.contains(&user.index(&self.db)))
         };
         let wanted = |candidate: &SourceFile| {
             let job = has_job(&self.db, *candidate);

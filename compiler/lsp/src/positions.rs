@@ -156,7 +156,10 @@ mod tests {
         let at = |line, character| text.offset(Position::new(line, character), Encoding::Utf16);
         // Between the two halves of a pair, past a line's end, past the last line.
         assert_eq!((at(0, 2), at(0, 3), at(0, 99), at(1, u32::MAX), at(7, 0)), (1, 5, 6, 8, 8));
-        assert_eq!(text.bytes(Range::new(Position::new(1, 0), Position::new(0, 0)), Encoding::Utf16), TextRange::empty(7));
+        assert_eq!(
+            text.bytes(Range::new(Position::new(1, 0), Position::new(0, 0)), Encoding::Utf16),
+            TextRange::empty(7)
+        );
     }
 
     #[test]

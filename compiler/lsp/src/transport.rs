@@ -75,7 +75,9 @@ fn read_body(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         {
             length = value.trim().parse().ok().filter(|length| *length <= MESSAGE_BYTES);
             if length.is_none() {
-                return Err(broken(format!("a header says `{line}`: expected a number of bytes up to {MESSAGE_BYTES}")));
+                return Err(broken(format!(
+                    "a header says `{line}`: expected a number of bytes up to {MESSAGE_BYTES}"
+                )));
             }
         }
     }
@@ -88,7 +90,9 @@ fn read_body(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
 fn understand(body: &[u8]) -> Incoming {
     let value: Value = match serde_json::from_slice(body) {
         Ok(value) => value,
-        Err(error) => return Incoming::Refused(refusal(Value::Null, -32700, format!("the message is not JSON: {error}"))),
+        Err(error) => {
+            return Incoming::Refused(refusal(Value::Null, -32700, format!("the message is not JSON: {error}")));
+        }
     };
     let id = match value.get("id") {
         Some(id @ (Value::Number(_) | Value::String(_))) => id.clone(),
@@ -125,7 +129,6 @@ pub fn write_all(mut output: impl Write, from: &Receiver<Outgoing>) -> io::Resul
     Ok(())
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +164,12 @@ mod tests {
 
     #[test]
     fn a_broken_header_ends_it() {
-        for bytes in ["Content-Length: x\r\n\r\n{}", "X: 1\r\n\r\n{}", "Content-Length: 99999999999\r\n\r\n", "Content-Length: 5\r\n"] {
+        for bytes in [
+            "Content-Length: x\r\n\r\n{}",
+            "X: 1\r\n\r\n{}",
+            "Content-Length: 99999999999\r\n\r\n",
+            "Content-Length: 5\r\n",
+        ] {
             assert!(read(bytes.as_bytes()).1.is_err(), "{bytes}");
         }
         assert!(read(b"").1.is_ok());

@@ -7,48 +7,41 @@
 //!
 //! It may not know a protocol, nor change a file.
 
+mod actions;
+mod completion;
+mod cursor;
 mod data;
+mod docs;
+mod expected;
+mod hints;
+mod hover;
+mod lenses;
+mod lineage;
+mod meanings;
+mod navigation;
+mod paths;
+mod place;
+mod rows;
+mod semantic;
+mod signature;
+mod symbols;
+mod text;
+mod view;
+mod words;
 
-use std::path::Path;
-
+pub use actions::code_actions;
+pub use completion::completion;
+pub use hints::inlay_hints;
+pub use hover::hover;
+pub use lenses::code_lenses;
+pub use lineage::lineage;
+pub use signature::signature_help;
+pub use meanings::TokenClass;
+pub use navigation::{Occurrence, definition, prepare_rename, references, rename};
+pub use semantic::{SemanticToken, semantic_tokens};
+pub use symbols::{Fold, FoldKind, Symbol, SymbolKind, folds, selections, symbols};
 pub use data::{
     ActionKind, CodeAction, CodeLens, Completion, CompletionKind, FileEdit, FileRange, HintKind, Hover, InlayHint,
     LensCommand, Lineage, LineageStep, Signature, SignatureHelp, SignatureParam, TextEdit, TextRange,
 };
 
-use crate::Compiler;
-
-/// What may be written at a place, best first.
-pub fn completion(_compiler: &Compiler, _root: &Path, _file: &Path, _offset: usize) -> Vec<Completion> {
-    Vec::new()
-}
-
-/// What the word at a place is.
-pub fn hover(_compiler: &Compiler, _root: &Path, _file: &Path, _offset: usize) -> Option<Hover> {
-    None
-}
-
-/// The signatures of the innermost call around a place.
-pub fn signature_help(_compiler: &Compiler, _root: &Path, _file: &Path, _offset: usize) -> Option<SignatureHelp> {
-    None
-}
-
-/// What each link does to the fields, and types that aren't written, in a range of a file, by place.
-pub fn inlay_hints(_compiler: &Compiler, _root: &Path, _file: &Path, _range: TextRange) -> Vec<InlayHint> {
-    Vec::new()
-}
-
-/// Changes offered for a selection: the fixes of the findings that meet it, and rewritings of what is selected.
-pub fn code_actions(_compiler: &Compiler, _root: &Path, _file: &Path, _range: TextRange) -> Vec<CodeAction> {
-    Vec::new()
-}
-
-/// The commands above a file's job.
-pub fn code_lenses(_compiler: &Compiler, _root: &Path, _file: &Path) -> Vec<CodeLens> {
-    Vec::new()
-}
-
-/// Where the field at a place comes from. On a sink's connector or a stream's name: one answer for each of its fields.
-pub fn lineage(_compiler: &Compiler, _root: &Path, _file: &Path, _offset: usize) -> Vec<Lineage> {
-    Vec::new()
-}
