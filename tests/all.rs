@@ -6,6 +6,7 @@ mod cases {
     mod cli;
     pub mod codes;
     mod examples;
+    mod fmt;
     mod functions;
     mod hostile;
     mod odd;
