@@ -220,10 +220,14 @@ fn native(c: &mut Cursor<'_>, native: &Native) -> Walk {
             output(c, rule)?;
         }
     }
+    c.open();
+    c.indent();
     while !c.finished() {
-        c.space();
+        c.fill();
         c.any()?;
     }
+    c.dedent();
+    c.close();
     Ok(())
 }
 

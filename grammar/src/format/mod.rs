@@ -80,35 +80,46 @@ fn assemble(text: &str, before: &Parse, range: Option<Span>) -> String {
     let as_is = |from: usize, to: usize| text.get(from..to).unwrap_or("");
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let mut sound = before.file.items.iter().peekable();
-    // The last item's last token (counted from 1), and whether it may be touched.
-    let (mut done, mut free) = (0, true);
+    // The tokens and the bytes that are done, and whether what follows may be touched.
+    let (mut done, mut done_to, mut free) = (0, 0, true);
     let cuts = crate::items::cut(text, tokens);
     for cut in &cuts {
-        let own = &tokens[cut.tokens.clone()];
+        let tail = tail(text, &tokens[cut.tokens.end..]);
+        let own = &tokens[cut.tokens.start..cut.tokens.end + tail];
         let (Some(first), Some(last)) = (own.first(), own.last()) else { continue };
-        let (from, to) = (first.span.start, last.span.end);
+        // A carriage return after a comment belongs to the line end.
+        let (from, to) = (first.span.start, last.span.start + last.text(text).trim_end().len() as u32);
         let item = sound.next_if(|item| item.start == from);
         let gap = &tokens[done..cut.tokens.start];
-        let gap_from = gap.first().map_or(from, |token| token.span.start);
         let next = Next { first: done == 0, last: false };
-        match gap_text(text, gap, next, end).filter(|_| free && item.is_some() && covers(gap_from, from)) {
+        match gap_text(text, gap, next, end).filter(|_| free && item.is_some() && covers(done_to, from)) {
             Some(new) => out.push_str(&new),
-            None => out.push_str(as_is(gap_from as usize, from as usize)),
+            None => out.push_str(as_is(done_to as usize, from as usize)),
         }
         match item.filter(|_| touches(from, to)).and_then(|item| item_text(text, own, cut, item, end)) {
             Some(new) => out.push_str(&new),
             None => out.push_str(as_is(from as usize, to as usize)),
         }
-        (done, free) = (cut.tokens.end, item.is_some());
+        (done, done_to, free) = (cut.tokens.end + tail, to, item.is_some());
     }
     let gap = &tokens[done..];
-    let gap_from = gap.first().map_or(text.len(), |token| token.span.start as usize);
     let next = Next { first: done == 0, last: true };
-    match gap_text(text, gap, next, end).filter(|_| free && covers(gap_from as u32, text.len() as u32)) {
+    match gap_text(text, gap, next, end).filter(|_| free && covers(done_to, text.len() as u32)) {
         Some(new) => out.push_str(&new),
-        None => out.push_str(as_is(gap_from, text.len())),
+        None => out.push_str(as_is(done_to as usize, text.len())),
     }
     out
+}
+
+/// How many tokens behind an item are the comment on its last line, with the blanks before it.
+fn tail(text: &str, behind: &[Token]) -> usize {
+    let blank = usize::from(
+        behind.first().is_some_and(|token| token.kind == TokenKind::Whitespace && !token.text(text).contains('\n')),
+    );
+    match behind.get(blank).map(|token| token.kind) {
+        Some(TokenKind::Comment | TokenKind::FileDoc) => blank + 1,
+        _ => 0,
+    }
 }
 
 /// What stands around a gap between items.
@@ -139,11 +150,7 @@ fn gap_text(text: &str, gap: &[Token], next: Next, end: &str) -> Option<String> 
             TokenKind::Whitespace if shown == "\u{feff}" => out.push_str(shown),
             TokenKind::Whitespace => ends += shown.matches('\n').count(),
             TokenKind::Comment | TokenKind::FileDoc | TokenKind::Doc => {
-                if ends == 0 && !start && token.kind != TokenKind::Doc && out.is_empty() {
-                    out.push_str("  ");
-                } else {
-                    separate(&mut out, ends, start);
-                }
+                separate(&mut out, ends, start);
                 out.push_str(shown.trim_end());
                 (ends, start) = (0, false);
             }
@@ -167,7 +174,7 @@ fn item_text(text: &str, tokens: &[Token], cut: &Cut, item: &Item, end: &str) ->
         return None;
     }
     let new = layout::render(&cursor.out, end);
-    let old = text.get(item.start as usize..(item.start + item.len) as usize)?;
+    let old = text.get(item.start as usize..tokens.last()?.span.end as usize)?;
     let again = parse(&new);
     let same = again.errors.is_empty()
         && matches!(again.file.items.as_slice(), [one] if dump::outline(one) == dump::outline(item))

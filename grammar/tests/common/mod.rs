@@ -22,7 +22,7 @@ pub fn check_format(text: &str) -> Formatted {
         assert_eq!(comments(new), comments(text), "other comments for {text:?}");
         let again = format(new);
         if again.text != *new {
-            let (line, other) = new.lines().zip(again.text.lines()).find(|(a, b)| a != b).unwrap_or(("…", "…"));
+            let (line, other) = new.split('\n').zip(again.text.split('\n')).find(|(a, b)| a != b).unwrap_or(("…", "…"));
             panic!("not the same again: {line:?}, {other:?}\nonce:\n{new}\nagain:\n{}\nfor {text:?}", again.text);
         }
         assert!(again.edits.is_empty());
