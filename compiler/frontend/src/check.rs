@@ -11,11 +11,12 @@ mod joins;
 mod nature;
 mod options;
 mod outside;
+mod own;
 mod rows;
 mod trace;
 mod unions;
 
-pub use nature::{Cause, Nature};
+pub use nature::Nature;
 pub use trace::{Trace, trace};
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use crate::graph::is_cyclic;
 use crate::items::{ItemNode, program};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
+use crate::unused::Computed;
 
 /// What checking an item gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,6 +53,8 @@ pub struct ItemCheck {
     pub sites: Vec<Loc>,
     /// What was found.
     pub diagnostics: Vec<LocalDiagnostic>,
+    /// Fields that its nodes compute.
+    pub computed: Vec<Computed>,
     /// Of a sink: each chain's connector and the fields it is given.
     pub sinks: Vec<(String, Option<Schema>)>,
     /// Its sources whose fields come from outside.
@@ -119,6 +123,7 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
         }
         _ => {}
     }
+    check.computed = cx.computed;
     (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
     check.outside = cx.outside;
     Arc::new(check)
@@ -135,6 +140,9 @@ pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db
 pub fn stream_facts<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Facts> {
     Arc::new(item_check(db, root, item).facts.clone())
 }
+
+/// The steps of fields that are computed, for [`crate::unused`].
+const COMPUTED: &[&str] = &["computed here", "aggregated here"];
 
 /// Rows on their way through a chain.
 #[derive(Debug, Clone)]
@@ -171,6 +179,7 @@ struct ItemContext<'a> {
     sites: Sites,
     out: Vec<LocalDiagnostic>,
     nodes: Vec<LocalNode>,
+    computed: Vec<Computed>,
     /// The fields that the rows at hand had before.
     gone: Arc<Vec<Gone>>,
     /// The fields at every point, where they are asked for.
@@ -194,6 +203,7 @@ impl<'a> ItemContext<'a> {
             sites: Sites::default(),
             out: Vec::new(),
             nodes: Vec::new(),
+            computed: Vec::new(),
             gone: Arc::default(),
             trace: None,
             outside: Vec::new(),
@@ -249,6 +259,22 @@ impl<'a> ItemContext<'a> {
         PathStep::renamed(self.places.place(span), old)
     }
 
+    /// Keeps which columns of a node are computed there.
+    fn note_computed(&mut self, node: &Input, columns: &[Column]) {
+        let Input::Node(node) = *node else { return };
+        let made = |index: usize| match &self.nodes[node].op {
+            Op::Project(exprs) => !matches!(exprs[index].kind, dfc_ir::ExprKind::Column(_)),
+            Op::Aggregate { keys, .. } => index >= keys.len(),
+            _ => false,
+        };
+        let computed = columns.iter().enumerate().filter(|(index, _)| made(*index)).filter_map(|(column, c)| {
+            let step = c.path.last().filter(|step| step.loc.item == self.item && COMPUTED.contains(&step.words.as_str()))?;
+            Some(Computed { node, column, name: c.name.clone(), loc: step.loc.clone() })
+        });
+        let computed: Vec<Computed> = computed.collect();
+        self.computed.extend(computed);
+    }
+
     /// Adds a node. Without an operation (it was refused) the rows go on, but there is no plan.
     fn node(&mut self, call: &Call, op: Option<Op>, inputs: Vec<Option<Input>>, columns: Option<Vec<Column>>) -> Flow {
         let inputs: Option<Vec<Input>> = inputs.into_iter().collect();
@@ -262,6 +288,7 @@ impl<'a> ItemContext<'a> {
         let schema = schema(fields);
         let site = self.sites.site(&Loc { item: self.item.clone(), span: call.span });
         let output = self.push(LocalNode { name, op, inputs, schema, site });
+        self.note_computed(&output, fields);
         Flow::new(columns, Some(output))
     }
 

@@ -44,8 +44,7 @@ pub struct ItemNode<'db> {
 pub fn file_items<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<ItemNode<'db>> {
     let mut seen: HashMap<(Namespace, String), u32> = HashMap::new();
     let sound = parse(db, file).file.items.iter().map(|item| (item, false));
-    let mut items: Vec<(&Item, bool)> =
-        sound.chain(file.remembered(db).iter().map(|item| (item, true))).collect();
+    let mut items: Vec<(&Item, bool)> = sound.chain(file.remembered(db).iter().map(|item| (item, true))).collect();
     items.sort_by_key(|(item, _)| item.start);
     items
         .into_iter()
@@ -227,12 +226,6 @@ fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>
                 .help("a function of your own is declared with `fn`");
             program.problems.push(problem);
             return;
-        }
-        Namespace::Operator => {
-            let message = format!("operators of one's own (`{}`) are not available in this version", key.name);
-            let problem = LocalDiagnostic::error("E0220", at(), message, "not available yet")
-                .help("compute with `derive`, `aggregate` or a `fn`");
-            program.problems.push(problem);
         }
         _ => {}
     }

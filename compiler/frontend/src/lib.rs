@@ -22,6 +22,8 @@ mod references;
 mod report;
 pub mod schemas;
 mod settings;
+mod userops;
+mod unused;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,6 +9,9 @@ use dfc_grammar::ast::{
     self, ItemKind, Native, NativeOutput, NativeRole, OutputTerm, ParamKind, Sign, TypeExpr, TypeKind,
 };
 
+use dfc_ir::plan::OptionValue;
+use dfc_ir::{Options, Value};
+
 /// What an operator does in a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
@@ -102,6 +105,41 @@ impl Param {
     }
 }
 
+/// A clause of a declaration: `resumes byte_offset`, `bounded unless follow`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Clause {
+    /// Its first word.
+    pub name: String,
+    /// The words behind it.
+    pub words: Vec<String>,
+    /// Under which arguments it holds; `None`: always.
+    pub condition: Option<Condition>,
+}
+
+/// `when PARAM`, `when PARAM VALUE`, `unless …`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// `unless`.
+    pub negated: bool,
+    /// The parameter.
+    pub param: String,
+    /// The name it must have been given; `None`: it is given, and not `false`.
+    pub value: Option<String>,
+}
+
+impl Condition {
+    /// Whether it holds for these arguments.
+    pub fn holds(&self, options: &Options) -> bool {
+        let found = match (options.get(&self.param), &self.value) {
+            (None | Some(OptionValue::Absent | OptionValue::Value(Value::Bool(false))), _) => false,
+            (Some(given), Some(wanted)) => given.text() == Some(wanted),
+            (Some(OptionValue::Names(names)), None) => !names.is_empty(),
+            (Some(_), None) => true,
+        };
+        found != self.negated
+    }
+}
+
 /// A declared operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Operator {
@@ -115,8 +153,8 @@ pub struct Operator {
     pub params: Vec<Param>,
     /// Its output rule as text: `input + fields`; empty for sinks.
     pub output: String,
-    /// Its clauses, each with its words: `resumes byte_offset`, `excludes a b`.
-    pub clauses: Vec<(String, Vec<String>)>,
+    /// Its clauses, in order.
+    pub clauses: Vec<Clause>,
 }
 
 impl Operator {
@@ -125,9 +163,20 @@ impl Operator {
         self.params.iter().find(|p| p.name == name)
     }
 
-    /// The words of a clause; `None` if it is not there.
+    /// The words of a clause, whatever its condition; `None` if it is not there.
     pub fn clause(&self, name: &str) -> Option<&[String]> {
-        self.clauses.iter().find(|(clause, _)| clause == name).map(|(_, words)| words.as_slice())
+        self.clauses.iter().find(|clause| clause.name == name).map(|clause| clause.words.as_slice())
+    }
+
+    /// The groups of parameters that exclude one another.
+    pub fn excludes(&self) -> impl Iterator<Item = &[String]> {
+        self.clauses.iter().filter(|clause| clause.name == "excludes").map(|clause| clause.words.as_slice())
+    }
+
+    /// The words of the first clause of this name that holds for these arguments.
+    pub fn clause_for(&self, name: &str, options: &Options) -> Option<&[String]> {
+        let holds = |clause: &&Clause| clause.condition.as_ref().is_none_or(|condition| condition.holds(options));
+        self.clauses.iter().filter(|clause| clause.name == name).find(holds).map(|clause| clause.words.as_slice())
     }
 
     /// `csv(path: string, schema: type, …)` on one line.
@@ -208,15 +257,28 @@ fn operator(native: &Native, doc: Option<String>) -> Option<Operator> {
         doc,
         params: native.params.iter().map(param).collect(),
         output: output_text(&native.output),
-        clauses: native
-            .clauses
-            .iter()
-            .map(|c| (c.name.text.clone(), c.words.iter().map(|w| w.text.clone()).collect()))
-            .collect(),
+        clauses: clauses(&native.clauses),
     })
 }
 
-fn param(param: &ast::DeclParam) -> Param {
+/// The clauses of a declaration, each with the condition behind it.
+fn clauses(declared: &[ast::Clause]) -> Vec<Clause> {
+    let mut out: Vec<Clause> = Vec::new();
+    for clause in declared {
+        let mut words = clause.words.iter().map(|w| w.text.clone());
+        match (clause.name.text.as_str(), out.last_mut()) {
+            (word @ ("when" | "unless"), Some(last)) => {
+                let (param, value) = (words.next().unwrap_or_default(), words.next());
+                last.condition = Some(Condition { negated: word == "unless", param, value });
+            }
+            (name, _) => out.push(Clause { name: name.to_string(), words: words.collect(), condition: None }),
+        }
+    }
+    out
+}
+
+/// A declared parameter as checks read it.
+pub(crate) fn param(param: &ast::DeclParam) -> Param {
     let bare = |name: &str| match name {
         "stream" => Some(Kind::Stream),
         "source" => Some(Kind::Source),

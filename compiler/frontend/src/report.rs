@@ -18,6 +18,8 @@ use crate::guarantees::guarantees;
 use crate::items::{ItemNode, Program, parse, program};
 use crate::places;
 use crate::settings::job;
+use crate::unused::unused;
+use crate::userops::operator_check;
 use crate::{StreamSummary, Summary};
 
 /// Every finding on a program, sorted by file and place. `FileId`s count [`Program::files`].
@@ -43,7 +45,9 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
             for item in &program.items {
                 if matches!(item.key(db).namespace, Namespace::Stream | Namespace::Sink) {
                     found.extend(&item_check(db, root, *item).diagnostics);
+                    found.extend(unused(db, root, *item));
                 }
+                found.extend(operator_check(db, root, *item).iter());
             }
             found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
         }

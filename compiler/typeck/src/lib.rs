@@ -16,6 +16,7 @@ mod scope;
 mod target;
 
 pub use check::names::written;
+pub use check::overloads::is_class;
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};
 pub use diag::{ItemKey, Loc, LocalDiagnostic, Namespace};
 pub use functions::{Function, FunctionTable, Overload};

@@ -136,13 +136,19 @@ impl ItemContext<'_> {
         for (position, link) in links.iter().enumerate() {
             let last = position + 1 == links.len() + more;
             flow = match table().get(&link.name.text, Role::Shuffle) {
-                Some(_) => {
-                    let (before, gone) = (flow.columns.clone(), flow.gone.clone());
+                Some(operator) => {
+                    let (before, gone, nature) = (flow.columns.clone(), flow.gone.clone(), flow.nature.clone());
                     self.gone = gone.clone();
+                    self.must_end(&nature, operator, link);
                     let mut next = self.apply(flow, link);
                     let right = std::mem::take(&mut next.gone);
                     next.gone = self.gone_after(&gone, before.as_deref(), next.columns.as_deref(), link, &right);
+                    next.nature = nature.after(operator, link, Some(&next.nature), &self.places);
                     next
+                }
+                None if self.own_operator(&link.name.text).is_some() => {
+                    self.gone = flow.gone.clone();
+                    self.own(flow, link)
                 }
                 None => {
                     self.misplaced(link, last);
@@ -157,10 +163,6 @@ impl ItemContext<'_> {
     /// An operator that is no shuffle, in a stream.
     fn misplaced(&mut self, link: &Call, last: bool) {
         let name = link.name.text.as_str();
-        if program(self.db, self.root).find(Namespace::Operator, name).is_some() {
-            // Its declaration was refused.
-            return;
-        }
         let at = self.loc(link.name.span);
         let (source, sink) = (table().get(name, Role::Source), table().get(name, Role::Sink));
         let labelled = |label: &str| link.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == label));

@@ -29,9 +29,9 @@ impl ItemContext<'_> {
         let text = |span: Span| self.written(span);
         let (source, found) = find(self.db, self.root, &name, bound, request, !self.unknown_values, &text);
         let words = if source.as_ref().is_some_and(|source| source.locked) {
-            "its fields are those of the lock file"
+            "stands in the lock file"
         } else {
-            "its fields are those found outside"
+            "comes from outside here"
         };
         self.outside.extend(source);
         match found {

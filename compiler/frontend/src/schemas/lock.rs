@@ -19,6 +19,9 @@ const HEAD: &str = "\
 //! `dfc check --connect` compares them with what is there now, and renews them.
 ";
 
+/// What version control writes where it could not merge.
+const MARKS: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
+
 /// The fields of sources, by what they read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lock {
@@ -41,6 +44,11 @@ impl Lock {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Self, String> {
+        // What a merge leaves is no mistake in the language: it has words of its own.
+        let merge = text.lines().position(|line| MARKS.iter().any(|mark| line.starts_with(mark)));
+        if let Some(line) = merge {
+            return Err(format!("line {}: a merge has left both sides here", line + 1));
+        }
         let parse = dfc_grammar::parse(text);
         let line = |at: u32| 1 + text.as_bytes().iter().take(at as usize).filter(|b| **b == b'\n').count();
         if let Some(error) = parse.errors.first() {
@@ -109,7 +117,7 @@ fn entry(source: &Source, text: &str) -> Result<(String, Entry), Wrong> {
             ExprKind::Type(TypeExpr { kind: TypeKind::Record(decls), nullable: false, .. })
                 if label.text == "schema" =>
             {
-                schema = Some(fields(decls).map_err(|why| (arg.value.span, why))?);
+                schema = Some(fields(decls).map_err(|(at, why)| (at.unwrap_or(arg.value.span), why))?);
             }
             _ if label.text == "schema" => {}
             _ => {
@@ -128,12 +136,14 @@ fn entry(source: &Source, text: &str) -> Result<(String, Entry), Wrong> {
     }
 }
 
-fn fields(decls: &[dfc_grammar::ast::FieldDecl]) -> Result<Vec<Field>, String> {
+fn fields(decls: &[dfc_grammar::ast::FieldDecl]) -> Result<Vec<Field>, (Option<Span>, String)> {
     let item = ItemKey { file: 0, namespace: Namespace::Stream, name: String::new(), nth: 0 };
     let (globals, mut sites) = (Globals::default(), NoSites);
     let mut checker = Checker::new(FunctionTable::standard(), &globals, item, Scope::None, &mut sites);
-    record_fields(&mut checker, decls)
-        .ok_or_else(|| checker.diagnostics.first().map_or("unusable fields".into(), |problem| problem.message.clone()))
+    record_fields(&mut checker, decls).ok_or_else(|| match checker.diagnostics.first() {
+        Some(problem) => (Some(problem.loc.span), problem.message.clone()),
+        None => (None, "its fields can't be used".into()),
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_no_lock_file_is_refused_with_its_line() {
         for (text, why) in [
-            ("\n<<<<<<< HEAD\n", "line 2: "),
+            ("\n<<<<<<< HEAD\n", "line 2: a merge"),
             ("source a = csv(path: \"a\", schema: record { x: int64 }", "line 1: "),
             ("\n\njob a {}", "line 3: it holds sources"),
             ("source a = b", "line 1: a connector is expected"),

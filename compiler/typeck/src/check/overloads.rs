@@ -175,7 +175,7 @@ pub(crate) const CLASSES: &[(&str, fn(&Type) -> bool)] = &[
 ];
 
 /// Whether a name is that of a class.
-pub(crate) fn is_class(name: &str) -> bool {
+pub fn is_class(name: &str) -> bool {
     CLASSES.iter().any(|(class, _)| *class == name)
 }
 
