@@ -28,6 +28,7 @@ pub const DECLARATIONS: &[(&str, &str)] = declarations![
     "functions/lists.df",
     "functions/numbers.df",
     "functions/strings.df",
+    "operators/databases.df",
     "operators/shuffles.df",
     "operators/sinks.df",
     "operators/sources.df",

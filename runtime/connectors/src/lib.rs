@@ -2,8 +2,10 @@
 //!
 //! A connector may not know what happens between source and sink, nor in how many tasks it runs.
 
+mod barriers;
 mod chunks;
 mod csv;
+mod database;
 mod discard;
 mod epoch;
 mod files;
@@ -17,6 +19,7 @@ mod print;
 pub mod registry;
 mod rows;
 mod schema;
+mod sqlite;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -69,6 +72,10 @@ impl std::error::Error for ConnectError {}
 pub struct OpenContext {
     /// The operator's name, for messages.
     pub node: String,
+    /// The job's name: a target's ledger carries it.
+    pub job: String,
+    /// The state of earlier runs was given up on purpose (`--fresh`): what a target remembers of them is forgotten.
+    pub fresh: bool,
     /// Number of tasks that will read or encode at most.
     pub tasks: usize,
     /// Set when the job is cancelled: long waits look at it.
@@ -77,6 +84,9 @@ pub struct OpenContext {
     pub limit_rows: Option<u64>,
     /// Sources: go on from here instead of the start.
     pub positions: Option<Positions>,
+    /// Sources: the run that the positions are from has ended, and what came since is to be read (A1). Otherwise what a bounded source
+    /// reads is what that run had found.
+    pub continues: bool,
     /// Sources: called when a reader that waits has something.
     pub wake: Wake,
     /// Sinks: the job takes checkpoints, so rows are spooled, sealed and applied. `None`: they are written and become visible with
@@ -194,6 +204,11 @@ pub trait Sink: Send + Sync {
     /// back").
     fn epochs(&self) -> Result<(), String> {
         Err("it can't take rows back".into())
+    }
+
+    /// Whether its rows become visible only with [`Sink::finish`]: then every epoch is needed until then; otherwise until it was applied.
+    fn visible_at_end(&self) -> bool {
+        false
     }
 
     /// Bytes in the open epoch.

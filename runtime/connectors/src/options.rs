@@ -1,6 +1,8 @@
 //! Reads a connector's constant arguments with their defaults. It may not know which connector asks.
 
-use dfc_ir::plan::{OptionValue, Options};
+use std::time::Duration;
+
+use dfc_ir::plan::{OptionValue, Options, Secret};
 
 use crate::ConnectError;
 
@@ -58,6 +60,55 @@ impl<'a> OptionReader<'a> {
                 u64::try_from(*n).map_or_else(|_| self.wrong(name, "a whole number from 0"), |n| Ok(Some(n)))
             }
             Some(_) => self.wrong(name, "a whole number from 0"),
+        }
+    }
+
+    /// Field names, if given.
+    pub(crate) fn names(&self, name: &str) -> Result<Option<Vec<String>>, ConnectError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(OptionValue::Names(names)) => Ok(Some(names.clone())),
+            Some(_) => self.wrong(name, "fields"),
+        }
+    }
+
+    /// A length of time, if given.
+    pub(crate) fn duration(&self, name: &str) -> Result<Option<Duration>, ConnectError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(OptionValue::Value(dfc_ir::Value::Duration(micros))) if *micros > 0 => {
+                Ok(Some(Duration::from_micros(micros.unsigned_abs())))
+            }
+            Some(_) => self.wrong(name, "a length of time above 0"),
+        }
+    }
+
+    /// What stays secret, looked up now. The caller shows it to nobody and keeps it nowhere.
+    pub(crate) fn secret(&self, name: &str) -> Result<String, ConnectError> {
+        let missing = |message: String, help: &str| {
+            Err(ConnectError::new("R0236", format!("`{name}` of `{}`: {message}", self.connector)).help(help))
+        };
+        match self.get(name) {
+            Some(OptionValue::Secret(Secret::Given(text))) => Ok(text.clone()),
+            Some(OptionValue::Secret(Secret::Env(variable))) => match std::env::var(variable) {
+                Ok(value) if !value.is_empty() => Ok(value),
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    missing(format!("the environment variable `{variable}` is no text"), "it must be UTF-8")
+                }
+                _ => missing(
+                    format!("the environment variable `{variable}` isn't set"),
+                    "set it where the job is started, or write `secret_file(\"path\")`",
+                ),
+            },
+            Some(OptionValue::Secret(Secret::File(path))) => match std::fs::read_to_string(path) {
+                Ok(text) => Ok(text.lines().next().unwrap_or_default().trim_end().to_string()),
+                Err(error) => missing(
+                    format!("the secret's file `{path}` can't be read: {}", error.kind()),
+                    "its first line is the secret",
+                ),
+            },
+            Some(_) => self.wrong(name, "a secret"),
+            None => self.wrong(name, "given"),
         }
     }
 

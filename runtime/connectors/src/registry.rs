@@ -14,6 +14,7 @@ const SOURCES: &[(&str, OpenSource)] = &[
     ("jsonl", crate::jsonl::open_source),
     ("parquet", crate::parquet::open_source),
     ("generate", crate::generate::open_source),
+    ("sqlite", crate::sqlite::open_source),
 ];
 
 /// What can be written.
@@ -23,6 +24,7 @@ const SINKS: &[(&str, OpenSink)] = &[
     ("parquet", crate::parquet::open_sink),
     ("print", crate::print::open_sink),
     ("discard", crate::discard::open_sink),
+    ("sqlite", crate::sqlite::open_sink),
 ];
 
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {

@@ -54,6 +54,12 @@ const FINDERS: &[Finder] = &[
         fields: crate::parquet::find_fields,
         names: Some(crate::parquet::find_names),
     },
+    Finder {
+        connector: "sqlite",
+        reach: Reach::Files,
+        fields: crate::sqlite::find_fields,
+        names: Some(crate::sqlite::find_names),
+    },
 ];
 
 /// Where the fields of a connector are looked up; `None` where it has none of its own.
