@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use dfc_compiler::schemas::drift::differences;
 use dfc_compiler::schemas::{OutsideSource, lock_of, lock_path};
 use dfc_compiler::{Catalog, Compiler};
+use dfc_engine::RunError;
 use dfc_ir::{Op, Schema};
 
 use crate::schema::Connectors;
@@ -103,6 +104,23 @@ pub fn pin(compiler: &Compiler, pipeline: &Path) {
     match write(&path, &lock.text()) {
         Ok(()) => eprintln!("the fields of sources without `schema:` are kept in `{}`", path.display()),
         Err(error) => eprintln!("warning: the fields of sources can't be kept in `{}`: {error}", path.display()),
+    }
+}
+
+/// Codes of columns that are gone or have another type.
+const DRIFTED: [&str; 2] = ["R0210", "R0213"];
+
+/// After a run that failed because the columns outside are not those of the lock file: says so.
+pub fn after(error: &RunError, compiler: &Compiler, pipeline: &Path) {
+    let RunError::Connect { node, error } = error else { return };
+    let sources = compiler.outside_sources(pipeline);
+    let locked = sources.iter().any(|source| source.locked && (source.name == *node || node.ends_with(&source.name)));
+    if locked && DRIFTED.contains(&error.code) {
+        eprintln!(
+            "note: the fields are those of `{}`; `dfc check --connect {}` says what has changed, and renews it",
+            lock_path(pipeline).display(),
+            pipeline.display()
+        );
     }
 }
 

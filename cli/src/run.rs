@@ -64,6 +64,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         }
         Err(error) => {
             report::failure(&error, &stages.sites);
+            lock::after(&error, &compiler, &args.file);
             Ok(if error == RunError::Cancelled { Outcome::Interrupted } else { Outcome::Failed })
         }
     }

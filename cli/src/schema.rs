@@ -60,7 +60,7 @@ pub fn schema(args: &SchemaArgs) -> Result<Outcome> {
     match Connectors::Connected.schema(&request) {
         Ok(schema) => {
             let name = record_name(&args.source);
-            write!(std::io::stdout().lock(), "{}", record(Some(&name), &schema))?;
+            writeln!(std::io::stdout().lock(), "{}", record(Some(&name), &schema))?;
             Ok(Outcome::Fine)
         }
         Err(why) => {
