@@ -5,13 +5,19 @@ mod support;
 mod cases {
     mod cli;
     pub mod codes;
+    mod editors;
     mod examples;
     mod fmt;
     mod functions;
     mod hostile;
+    mod lsp;
+    mod lsp_clients;
+    mod lsp_features;
+    mod lsp_findings;
     mod odd;
     mod reference;
     mod robust;
+    mod schemas;
 }
 mod differential {
     mod duckdb;

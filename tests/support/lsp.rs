@@ -1,7 +1,7 @@
 //! A client of the language server: the real binary over its pipes.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -163,6 +163,18 @@ impl Client {
             });
         }
         self.pushed[uri]["diagnostics"].as_array().expect("a list").clone()
+    }
+
+    /// Waits until the findings pushed last on a file fit.
+    pub fn wait_for(&mut self, uri: &str, fits: impl Fn(&Value) -> bool) {
+        if self.pushed.get(uri).is_some_and(|pushed| fits(&pushed["diagnostics"])) {
+            return;
+        }
+        self.wait(|message| {
+            message["method"] == "textDocument/publishDiagnostics"
+                && message["params"]["uri"] == uri
+                && fits(&message["params"]["diagnostics"])
+        });
     }
 
     /// Takes leave; gives the exit code.

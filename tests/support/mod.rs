@@ -1,6 +1,7 @@
 //! What the tests share: running the binary, golden files, the Python environment with DuckDB.
 
 pub mod golden;
+pub mod lsp;
 pub mod python;
 pub mod random;
 

@@ -26,8 +26,6 @@ pub enum Failure {
     Refused(String),
     /// The parameters are not those of the request.
     Parameters(String),
-    /// The method is not known.
-    Unknown(String),
     /// It was stopped.
     Stopped(Stopped),
 }
