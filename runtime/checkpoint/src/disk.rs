@@ -9,7 +9,6 @@ mod real;
 
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
 
 #[cfg(any(test, feature = "model"))]
 pub use model::{Crash, ModelDisk};
@@ -139,8 +138,6 @@ pub struct Entry {
     pub folder: bool,
     /// Bytes in it; 0 for folders.
     pub bytes: u64,
-    /// When it was last written, if that is known.
-    pub modified: Option<SystemTime>,
 }
 
 /// Creates a folder with its parents, durably.

@@ -132,7 +132,7 @@ mod tests {
             prop_assert_eq!(decode(&part, &stored, u64::MAX).unwrap(), raw);
         }
 
-        /// Even with a manifest that vouches for it, no damaged part panics or takes more memory than it says.
+        /// Even with a manifest that vouches for it no damaged part panics or gives other bytes.
         #[test]
         fn hostile_parts_are_refused(at in 0usize..1000, with in 1u8.., lie: bool) {
             let raw: Vec<u8> = (0..4000u32).flat_map(|n| (n / 7).to_le_bytes()).collect();
@@ -142,7 +142,11 @@ mod tests {
             if lie {
                 part.crc = crc32fast::hash(&stored);
             }
-            prop_assert!(decode(&part, &stored, 1 << 20).is_err());
+            match decode(&part, &stored, 1 << 20) {
+                Err(_) => {}
+                // The compressed form has bits that mean nothing.
+                Ok(same) => prop_assert!(lie && same == raw),
+            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! Where checkpoints are kept: named objects that are there whole or not at all. It may not know what is in them.
 
 mod local;
+mod s3;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::StorageError;
@@ -64,8 +64,6 @@ pub struct Object {
     pub name: String,
     /// Its length.
     pub bytes: u64,
-    /// When it was written, if that is known.
-    pub modified: Option<SystemTime>,
 }
 
 impl Object {
@@ -75,12 +73,15 @@ impl Object {
     }
 }
 
-/// Opens a storage: a folder, or `s3://bucket/prefix`. A relative folder is one of `base`, the pipeline's folder. Nothing is created yet.
+/// Opens a storage: a folder, or `s3://bucket/prefix` with region, endpoint and keys from the usual `AWS_…` variables. A relative folder is one of `base`, the pipeline's folder. Nothing is created yet.
 ///
 /// # Errors
 /// `Location`: it is neither.
 pub fn open_storage(location: &str, base: &Path) -> Result<Arc<dyn Storage>, StorageError> {
-    if let Some((scheme, _)) = location.split_once("://") {
+    if let Some((scheme, rest)) = location.split_once("://") {
+        if let "s3" | "s3+http" = scheme {
+            return Ok(Arc::new(s3::S3Storage::open(location, rest, scheme == "s3+http")?));
+        }
         return Err(StorageError::Location {
             place: location.to_owned(),
             why: format!("this dfc doesn't know `{scheme}` as a storage"),

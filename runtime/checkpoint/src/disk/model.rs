@@ -364,10 +364,8 @@ impl Disk for ModelDisk {
         state.reading()?;
         let names = state.folder(folder)?.names.clone();
         let entry = |(name, node): (String, Node)| match node {
-            Node::Folder => Entry { name, folder: true, bytes: 0, modified: None },
-            Node::File(id) => {
-                Entry { name, folder: false, bytes: state.files[&id].written.len() as u64, modified: None }
-            }
+            Node::Folder => Entry { name, folder: true, bytes: 0 },
+            Node::File(id) => Entry { name, folder: false, bytes: state.files[&id].written.len() as u64 },
         };
         Ok(names.into_iter().map(entry).collect())
     }

@@ -62,7 +62,7 @@ impl Disk for RealDisk {
             };
             let folder = about.is_dir();
             let bytes = if folder { 0 } else { about.len() };
-            entries.push(Entry { name, folder, bytes, modified: about.modified().ok() });
+            entries.push(Entry { name, folder, bytes });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)

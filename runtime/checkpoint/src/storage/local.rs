@@ -112,7 +112,7 @@ impl Storage for LocalStorage {
                 if entry.folder {
                     folders.push((folder.join(&entry.name), name));
                 } else {
-                    objects.push(Object { name, bytes: entry.bytes, modified: entry.modified });
+                    objects.push(Object { name, bytes: entry.bytes });
                 }
             }
         }
