@@ -220,7 +220,7 @@ fn native(c: &mut Cursor<'_>, native: &Native) -> Walk {
             output(c, rule)?;
         }
     }
-    c.open();
+    c.open_within(STIFF);
     c.indent();
     while !c.finished() {
         c.fill();

@@ -223,6 +223,7 @@ impl Printer<'_, '_> {
                 },
                 Cmd::Space | Cmd::Column => 1,
                 Cmd::Line { space, .. } if stiff > 0 => usize::from(space),
+                Cmd::Fill if stiff > 0 => 1,
                 Cmd::Line { .. } | Cmd::Fill if !inside => return true,
                 Cmd::Line { .. } | Cmd::Fill if commented => return false,
                 Cmd::Fill if first => {
