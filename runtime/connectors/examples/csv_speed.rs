@@ -4,7 +4,6 @@
 //! `cargo run --release -p dfc-connect --example csv_speed [FILE]`; without FILE it makes one of about 200 MB.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
 use dfc_connect::{Next, OpenContext, open_source};

@@ -1,18 +1,22 @@
 //! Made-up rows: each value follows from the seed, the row's number, the field's position and its type, on every machine alike.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dfc_batch::{Batch, ColumnBuilder, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{DataType, Type, Value};
 
+use crate::barriers::{Answered, Noticed, Wanted};
+use crate::files::bad_position;
 use crate::locate::NumberedRows;
 use crate::options::OptionReader;
-use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters, SplitPosition};
 
 /// Rows of a batch.
 const BATCH: u64 = 8192;
+/// All rows are one split.
+const SPLIT: &str = "rows";
 /// Days from 2000-01-01 that dates lie within, and the first of them.
 const DAYS: (u64, i32) = (10_957, 10_957);
 /// Microseconds of a day.
@@ -28,12 +32,18 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         _ => 1,
     };
     let columns = spec.projection.iter().map(|&i| (i as u64, spec.schema.fields[i].ty.clone())).collect();
+    let first = match cx.positions.as_ref().and_then(|positions| positions.splits.first()) {
+        Some(split) => split.position["row"].as_u64().ok_or_else(|| bad_position(SPLIT, &split.position))?,
+        None => 0,
+    };
     Ok(Box::new(Generate {
         shared: Arc::new(Shared {
-            rows: rows.min(cx.limit_rows.unwrap_or(u64::MAX)),
+            rows: rows.min(first.saturating_add(cx.limit_rows.unwrap_or(u64::MAX))),
+            first,
             seed,
             columns,
-            next: AtomicU64::new(0),
+            wanted: Wanted::default(),
+            state: Mutex::new(State { given: 0, noticed: Noticed::default() }),
             cancelled: cx.cancelled.clone(),
             counters: Arc::default(),
         }),
@@ -47,18 +57,39 @@ struct Generate {
 }
 
 struct Shared {
+    /// Number of the first row to make, and of the first one that isn't, from 0.
+    first: u64,
     rows: u64,
     seed: u64,
     /// Position in the declared schema, so that a value doesn't depend on what else is read.
     columns: Vec<(u64, DataType)>,
-    next: AtomicU64,
+    wanted: Wanted,
+    state: Mutex<State>,
     cancelled: Arc<AtomicBool>,
     counters: Arc<SourceCounters>,
 }
 
+struct State {
+    /// Batches given out.
+    given: u64,
+    noticed: Noticed<u64>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Two numbers and a list are whole whoever panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The row after the batches that were given.
+    fn reached(&self, given: u64) -> u64 {
+        self.first.saturating_add(given * BATCH).min(self.rows.max(self.first))
+    }
+}
+
 impl Source for Generate {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(Maker { shared: self.shared.clone() }))
+        Ok(Box::new(Maker { shared: self.shared.clone(), answered: Answered::default(), ended: false }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -66,26 +97,64 @@ impl Source for Generate {
     }
 
     fn max_tasks(&self) -> usize {
-        self.tasks.min(self.shared.rows.div_ceil(BATCH).max(1).try_into().unwrap_or(usize::MAX))
+        let left = self.shared.rows.saturating_sub(self.shared.first);
+        self.tasks.min(left.div_ceil(BATCH).max(1).try_into().unwrap_or(usize::MAX))
     }
 
     fn counters(&self) -> Arc<SourceCounters> {
         self.shared.counters.clone()
     }
+
+    fn resumable(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn mark(&self, number: u64) {
+        self.shared.wanted.want(number);
+    }
+
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        let shared = &*self.shared;
+        let mut state = shared.state();
+        let given = state.given;
+        state.noticed.notice(&shared.wanted, || shared.reached(given));
+        let row = state.noticed.report(number);
+        let row = row.ok_or_else(|| ConnectError::new("R0499", format!("there was no barrier {number}")))?;
+        let split = SplitPosition {
+            split: SPLIT.into(),
+            position: serde_json::json!({ "row": row }),
+            ended: row >= shared.rows,
+            exact: true,
+        };
+        Ok(Positions { splits: vec![split] })
+    }
 }
 
 struct Maker {
     shared: Arc<Shared>,
+    answered: Answered,
+    ended: bool,
 }
 
 impl Reader for Maker {
     fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         let shared = &*self.shared;
-        let seq = shared.next.fetch_add(1, Ordering::Relaxed);
-        let first = seq * BATCH;
-        if first >= shared.rows || shared.cancelled.load(Ordering::Relaxed) {
+        let mut state = shared.state();
+        let seq = state.given;
+        state.noticed.notice(&shared.wanted, || shared.reached(seq));
+        if self.ended {
             return Ok(Next::End);
         }
+        if let Some(number) = state.noticed.answer(&mut self.answered) {
+            return Ok(Next::Barrier(number));
+        }
+        let first = shared.reached(seq);
+        if first >= shared.rows || shared.cancelled.load(Ordering::Relaxed) {
+            self.ended = true;
+            return Ok(Next::End);
+        }
+        state.given += 1;
+        drop(state);
         let rows = BATCH.min(shared.rows - first);
         let columns = shared.columns.iter().map(|(column, ty)| {
             let mut builder = ColumnBuilder::new(ty, rows as usize);
@@ -173,6 +242,22 @@ mod tests {
         let cx = crate::OpenContext { limit_rows: Some(3), ..context() };
         let spec = source_spec("generate", &pairs, &all);
         assert_eq!(drain(&*crate::open_source(&spec, &cx).unwrap(), &all).unwrap().rows.len(), 3);
+    }
+
+    #[test]
+    fn every_row_comes_once_wherever_barriers_are() {
+        let fields = schema("a: int64; b: string?");
+        let spec = source_spec("generate", &[("rows", int(50_001))], &fields);
+        let all = read("generate", &[("rows", int(50_001))], &fields).unwrap();
+        for seed in 0..20 {
+            assert!(
+                read_in_runs(&|cx| crate::open_source(&spec, cx), &fields, seed).unwrap() == all.rows,
+                "seed {seed}"
+            );
+        }
+        let split = crate::SplitPosition { split: "rows".into(), position: "x".into(), ended: false, exact: true };
+        let cx = crate::OpenContext { positions: Some(crate::Positions { splits: vec![split] }), ..context() };
+        assert_eq!(crate::open_source(&spec, &cx).err().unwrap().code, "R0217");
     }
 
     /// What the canonical text of any value is must be read back from CSV as the same value.

@@ -1,14 +1,16 @@
 //! What the connectors' tests share: declared schemas in short, whole sources read to rows of texts, files in a folder that goes away.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use dfc_batch::{Batch, RowError, value_at};
 use dfc_ir::plan::{OptionValue, Options, SinkSpec, SourceSpec};
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Schema, Type, Value};
 
-use crate::{ConnectError, Encoded, Next, OpenContext, Sink, SinkSummary, Source};
+use crate::{
+    ConnectError, Encoded, Ledger, Next, OpenContext, Positions, Sealed, Sink, SinkEpochs, SinkResume, SinkSummary,
+    Source,
+};
 
 /// A folder for one test.
 pub(crate) struct Folder(tempfile::TempDir);
@@ -150,7 +152,6 @@ pub(crate) fn drain(source: &dyn Source, schema: &Schema) -> Result<Read, Connec
         }
     }
     batches.sort_by_key(|b| b.seq);
-    let mut rows = Vec::new();
     for (seq, batch) in batches.iter().enumerate() {
         assert_eq!(batch.seq, seq as u64, "sequence numbers have no gap");
         assert_eq!(batch.columns.len(), schema.len());
@@ -159,14 +160,83 @@ pub(crate) fn drain(source: &dyn Source, schema: &Schema) -> Result<Read, Connec
             assert_eq!(*column.data_type(), dfc_batch::arrow_type(&field.ty.ty));
             assert!(field.ty.nullable || column.null_count() == 0, "no null in a column that has none");
         }
-        for row in 0..batch.rows {
-            let values = batch.columns.iter().zip(&schema.fields).map(|(c, f)| value_at(c, &f.ty.ty, row).into_owned());
-            rows.push(values.collect());
-        }
     }
+    let rows = values(&batches, schema);
     let counted = source.counters().rows.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(counted, (rows.len() + errors.len()) as u64, "all rows are counted, rejected ones too");
     Ok(Read { rows, errors, batches })
+}
+
+/// Reads by several readers in turn (`picks` says which comes when) until a barrier that is wanted after `steps`: the rows before it, and
+/// the positions there, gone through their text.
+pub(crate) fn read_to_barrier(
+    source: &dyn Source,
+    schema: &Schema,
+    readers: usize,
+    picks: &mut dyn FnMut(usize) -> usize,
+    steps: usize,
+) -> Result<(Vec<Vec<Value<'static>>>, Positions), ConnectError> {
+    let mut readers: Vec<_> = (0..readers).map(|task| source.reader(task)).collect::<Result<_, _>>()?;
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut answered = vec![false; readers.len()];
+    let mut ended = vec![false; readers.len()];
+    let mut errors = Vec::new();
+    let mut step = 0;
+    while !answered.iter().zip(&ended).all(|(a, e)| *a || *e) || step <= steps {
+        if step == steps {
+            source.mark(7);
+        }
+        step += 1;
+        let pick = picks(readers.len());
+        match readers[pick].next(&mut errors)? {
+            Next::Batch(batch) if !answered[pick] => {
+                assert!(!ended[pick], "nothing comes after the end");
+                batches.push(batch);
+            }
+            Next::Batch(_) | Next::Wait(_) => {}
+            Next::Barrier(number) => {
+                assert!((number, answered[pick], ended[pick]) == (7, false, false), "a barrier comes once");
+                answered[pick] = true;
+            }
+            Next::End => ended[pick] = true,
+        }
+    }
+    let positions = serde_json::to_string(&source.positions(7)?).expect("positions are plain data");
+    batches.sort_by_key(|b| b.seq);
+    assert!(
+        batches.iter().enumerate().all(|(seq, batch)| batch.seq == seq as u64),
+        "what is before a barrier has no gap"
+    );
+    Ok((values(&batches, schema), serde_json::from_str(&positions).expect("positions are plain data")))
+}
+
+/// Reads a source by several runs, each stopped at a barrier and gone on with by another number of readers; all rows, in order.
+pub(crate) fn read_in_runs(
+    open: &dyn Fn(&OpenContext) -> Result<Box<dyn Source>, ConnectError>,
+    schema: &Schema,
+    seed: u64,
+) -> Result<Vec<Vec<Value<'static>>>, ConnectError> {
+    let mut random = random(seed);
+    let (mut rows, mut positions) = (Vec::new(), None);
+    for _ in 0..1000 {
+        let source = open(&OpenContext { positions: positions.take(), ..context() })?;
+        assert_eq!(source.resumable(), Ok(()));
+        let (readers, steps) = (1 + random(3), random(8));
+        let (read, at) = read_to_barrier(&*source, schema, readers, &mut random, steps)?;
+        rows.extend(read);
+        if at.splits.iter().all(|split| split.ended) {
+            return Ok(rows);
+        }
+        positions = Some(at);
+    }
+    panic!("the source comes to no end")
+}
+
+fn values(batches: &[Batch], schema: &Schema) -> Vec<Vec<Value<'static>>> {
+    let row = |batch: &Batch, row: usize| {
+        batch.columns.iter().zip(&schema.fields).map(|(c, f)| value_at(c, &f.ty.ty, row).into_owned()).collect()
+    };
+    batches.iter().flat_map(|batch| (0..batch.rows).map(move |n| row(batch, n))).collect()
 }
 
 /// Opens and reads a source.
@@ -209,4 +279,110 @@ pub(crate) fn batch(schema: &Schema, rows: &[Vec<Value>]) -> Batch {
         builder.finish()
     });
     Batch::new(columns.collect(), rows.len(), 0)
+}
+
+/// Random numbers of a seed.
+pub(crate) fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        // Knuth's linear congruential generator: any sequence does.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    }
+}
+
+/// Writes rows as a job with checkpoints does that is killed at random moments and started again, until it is done: rows are written,
+/// epochs sealed, checkpoints become whole or are given up, epochs applied, in any order that a job may have. `look` is called whenever
+/// somebody could look at the target, with the number of rows that a whole checkpoint covers.
+pub(crate) fn write_with_kills(
+    connector: &str,
+    pairs: &[(&str, OptionValue)],
+    schema: &Schema,
+    rows: &[Vec<Value>],
+    seed: u64,
+    look: &dyn Fn(usize),
+) -> Result<SinkSummary, ConnectError> {
+    struct Whole {
+        number: u64,
+        sealed: Vec<Sealed>,
+        at: usize,
+    }
+    let mut random = random(seed);
+    let folder = Folder::new();
+    let spec = SinkSpec { connector: connector.into(), options: options(pairs) };
+    let (mut whole, mut number): (Option<Whole>, u64) = (None, 0);
+    let mut applied_before = 0;
+    for _ in 0..10_000 {
+        let resume = whole.as_ref().map(|w| SinkResume { number: w.number, sealed: w.sealed.clone() });
+        let epochs = SinkEpochs { lineage: format!("{:032x}", 0xabc0_0000_u64 + seed), spool: folder.path(""), resume };
+        let sink = crate::open_sink(&spec, schema, &OpenContext { epochs: Some(epochs), ..context() })?;
+        assert_eq!(sink.epochs(), Ok(()));
+        let mut sealed = whole.as_ref().map_or_else(Vec::new, |w| w.sealed.clone());
+        let mut applied = match sink.ledger()? {
+            _ if sink.visible_at_end() => u64::MAX,
+            Ledger::Applied(number) => number,
+            Ledger::Idempotent => 0,
+            ledger => panic!("{ledger:?}"),
+        };
+        assert!(applied >= applied_before, "what was applied stays so");
+        let mut at = whole.as_ref().map_or(0, |w| w.at);
+        let killed = loop {
+            match random(10) {
+                0 => break true,
+                1..=3 if at == rows.len() && random(3) == 0 => break false,
+                1..=5 => {
+                    let end = rows.len().min(at + random(40));
+                    assert_eq!(put(&*sink, vec![batch(schema, &rows[at..end])])?, []);
+                    at = end;
+                }
+                6 | 7 => {
+                    number += 1;
+                    sealed.push(sink.seal(number)?);
+                    // Otherwise the checkpoint is given up, and its epoch belongs to the next one.
+                    if random(4) > 0 {
+                        if !sink.visible_at_end() {
+                            sealed.retain(|s| s.number > applied);
+                        }
+                        whole = Some(Whole { number, sealed: sealed.clone(), at });
+                    }
+                }
+                _ => {
+                    let reached = whole.as_ref().map_or(0, |w| w.number);
+                    for epoch in sealed.iter().filter(|s| s.number > applied && s.number <= reached).take(1 + random(2))
+                    {
+                        sink.apply(epoch)?;
+                        if random(3) == 0 {
+                            sink.apply(epoch)?;
+                        }
+                        applied_before = applied_before.max(epoch.number);
+                    }
+                    applied = if sink.visible_at_end() { u64::MAX } else { applied_before };
+                }
+            }
+            look(whole.as_ref().map_or(0, |w| w.at));
+        };
+        if killed {
+            drop(sink);
+            continue;
+        }
+        number += 1;
+        sealed.push(sink.seal(number)?);
+        whole = Some(Whole { number, sealed: sealed.clone(), at });
+        if random(3) == 0 {
+            continue;
+        }
+        for epoch in sealed.iter().filter(|s| s.number > applied) {
+            sink.apply(epoch)?;
+            applied_before = epoch.number;
+        }
+        let summary = sink.finish()?;
+        // It died after the end, or not.
+        match random(3) {
+            0 => continue,
+            1 => assert_eq!(sink.finish()?, summary),
+            _ => {}
+        }
+        return Ok(summary);
+    }
+    panic!("the job comes to no end")
 }

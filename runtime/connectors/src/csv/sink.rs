@@ -11,9 +11,7 @@ use dfc_ir::{Schema, Type};
 
 use super::dialect::Dialect;
 use super::{exact, header};
-use crate::files::{
-    COMPRESSIONS, ENCODINGS, Encoding, InputFile, MODES, Output, OutputOptions, encode, io_error, open_input,
-};
+use crate::files::{COMPRESSIONS, ENCODINGS, Encoding, InputFile, MODES, OutputOptions, encode, io_error, open_input};
 use crate::options::OptionReader;
 use crate::rows::shown;
 use crate::text::format::{WriteText, writer};
@@ -41,7 +39,7 @@ pub(crate) struct CsvStyle {
 }
 
 /// Opens a CSV sink.
-pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, _cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
     let options = OptionReader::new("csv", &spec.options);
     let style = CsvStyle::read(&options)?;
     let output = OutputOptions {
@@ -49,7 +47,7 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, _cx: &OpenContext) -> 
         mode: options.choice("mode", &MODES)?,
         compression: options.choice("compression", &COMPRESSIONS)?,
     };
-    style.open(&output, schema)
+    style.open(output, schema, cx)
 }
 
 impl CsvStyle {
@@ -83,16 +81,18 @@ impl CsvStyle {
     ///
     /// # Errors
     /// When the output can't be opened, the header not be written in the encoding, or the file that is added to has other columns.
-    pub(crate) fn open(self, options: &OutputOptions, schema: &Schema) -> Result<Box<dyn Sink>, ConnectError> {
-        let mut output = Output::open(options)?;
-        if self.header && output.continues() {
-            self.same_columns(options, schema)?;
-        } else if self.header {
-            output.put(&self.header_line(schema)?)?;
-        }
+    fn open(self, options: OutputOptions, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
         let (style, types) = (Arc::new(self), Arc::new(schema.clone()));
+        let begin = {
+            let (style, types, options) = (style.clone(), types.clone(), options.clone());
+            move |continues: bool| match (style.header, continues) {
+                (false, _) => Ok(Vec::new()),
+                (true, true) => style.same_columns(&options, &types).map(|()| Vec::new()),
+                (true, false) => style.header_line(&types),
+            }
+        };
         let make = move || Box::new(CsvEncoder::new(style.clone(), types.clone())) as Box<dyn Encoder>;
-        Ok(Box::new(TextSink::new(output, Box::new(make))))
+        Ok(Box::new(TextSink::open(&options, cx, Box::new(begin), Box::new(make))?))
     }
 
     /// Compares the header of the file that is added to: rows under other names would be silently wrong.

@@ -13,14 +13,14 @@ use super::dialect::Dialect;
 use super::exact;
 use super::header::{self, Layout};
 use super::index::{self, Index, Ragged};
-use crate::chunks::{Format, TextFiles, TextOptions};
-use crate::files::{COMPRESSIONS, ENCODINGS, expand};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn};
+use crate::files::{COMPRESSIONS, ENCODINGS};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
 use crate::rows::Faults;
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, RAGGED};
-use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters};
 
 /// Opens a CSV source.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -51,8 +51,8 @@ pub(crate) fn open_with_chunk(
         encoding: options.choice("encoding", &ENCODINGS)?,
         chunk,
     };
-    let files = expand(options.required("path")?)?;
-    Ok(Box::new(CsvSource { files: Arc::new(TextFiles::open(format, files, text, cx)?) }))
+    let files = TextFiles::open(format, options.required("path")?, text, cx)?;
+    Ok(Box::new(CsvSource { files: Arc::new(files) }))
 }
 
 /// What is declared about the files.
@@ -97,7 +97,7 @@ struct CsvSource {
 
 impl Source for CsvSource {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(CsvReader { files: self.files.clone(), index: Index::default() }))
+        Ok(Box::new(CsvReader { files: self.files.clone(), turn: Turn::default(), index: Index::default() }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -111,17 +111,32 @@ impl Source for CsvSource {
     fn counters(&self) -> Arc<SourceCounters> {
         self.files.counters.clone()
     }
+
+    fn resumable(&self) -> Result<(), String> {
+        self.files.resumable()
+    }
+
+    fn mark(&self, number: u64) {
+        self.files.mark(number);
+    }
+
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        self.files.positions(number)
+    }
 }
 
 struct CsvReader {
     files: Arc<TextFiles<Csv>>,
+    turn: Turn,
     index: Index,
 }
 
 impl Reader for CsvReader {
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
-        let Some((chunk, layout)) = self.files.next_chunk()? else { return Ok(Next::End) };
-        Ok(Next::Batch(self.parse(chunk, &layout, errors)))
+        match self.files.take(&mut self.turn)? {
+            Piece::Chunk(chunk, layout) => Ok(Next::Batch(self.parse(chunk, &layout, errors))),
+            Piece::Other(next) => Ok(next),
+        }
     }
 }
 

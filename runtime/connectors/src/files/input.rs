@@ -1,7 +1,8 @@
 //! Opens a file as a stream of UTF-8 text or plain bytes: counts what is taken from outside, decompresses, decodes.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,7 +52,7 @@ pub(crate) enum Encoding {
 /// An opened input stream.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// Opens a file. Bytes taken from outside are added to `counters`. Where a pipe gives nothing, it ends with an error soon after
+/// Opens a file, of which no more than [`InputFile::size`] bytes are read. Bytes taken from outside are added to `counters`. Where a pipe gives nothing, it ends with an error soon after
 /// `cancelled` is set. Where a file in another encoding than UTF-8 has bytes that
 /// mean nothing there, the stream has a byte 0xFF, which is never part of UTF-8: the reader of the text finds it.
 ///
@@ -65,7 +66,7 @@ pub(crate) fn open_input(
     cancelled: &Arc<AtomicBool>,
 ) -> Result<Input, ConnectError> {
     let opened: io::Result<Input> = match (&file.path, file.size) {
-        (Some(path), Some(_)) => File::open(path).map(|file| Box::new(file) as Input),
+        (Some(path), Some(size)) => File::open(path).map(|file| capped(file, size)),
         (Some(path), None) => {
             let path = path.clone();
             Waiting::start(move || File::open(path), cancelled.clone()).map(|pipe| Box::new(pipe) as Input)
@@ -90,6 +91,44 @@ pub(crate) fn open_input(
         Encoding::Gbk => Box::new(Transcoder::new(plain, Decoding::Gbk(GBK.new_decoder_without_bom_handling()))),
         Encoding::Latin1 => Box::new(Transcoder::new(plain, Decoding::Latin1)),
     })
+}
+
+/// Opens a file in its middle.
+///
+/// # Errors
+/// When the file can't be opened.
+pub(crate) fn open_middle(file: &InputFile, from: u64, counters: &Arc<SourceCounters>) -> Result<Input, ConnectError> {
+    let path = file.path.as_deref().unwrap_or(Path::new("-"));
+    let opened = File::open(path).and_then(|mut opened| {
+        opened.seek(SeekFrom::Start(from))?;
+        Ok(opened)
+    });
+    let inner = opened.map_err(|e| io_error("read", &file.name, &e))?;
+    let inner = capped(inner, file.size.unwrap_or(from).saturating_sub(from));
+    Ok(Box::new(Counted { inner, counters: counters.clone() }))
+}
+
+/// Files of the system itself say that they are empty, and are not.
+fn capped(file: File, size: u64) -> Input {
+    if size == 0 { Box::new(file) } else { Box::new(Capped { file, left: size }) }
+}
+
+/// The bytes that a file had when it was found: all of them and no more.
+struct Capped {
+    file: File,
+    left: u64,
+}
+
+impl Read for Capped {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let wanted = buf.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let n = self.file.read(&mut buf[..wanted])?;
+        self.left -= n as u64;
+        if n == 0 && wanted > 0 {
+            return Err(io::Error::other("it became shorter while it was read"));
+        }
+        Ok(n)
+    }
 }
 
 struct Counted {

@@ -92,7 +92,11 @@ fn refuse_unreadable_names(path: &str) -> Result<(), ConnectError> {
     Ok(())
 }
 
-fn input_file(path: &Path) -> Result<InputFile, ConnectError> {
+/// A file by its path.
+///
+/// # Errors
+/// It isn't there, or is a folder.
+pub(crate) fn input_file(path: &Path) -> Result<InputFile, ConnectError> {
     let name = path.display().to_string();
     let meta = std::fs::metadata(path).map_err(|e| io_error("read", &name, &e))?;
     if meta.is_dir() {

@@ -11,3 +11,5 @@ mod tests;
 pub(crate) use schema::find_fields;
 pub(crate) use sink::{JsonEncoder, open_sink};
 pub(crate) use source::open_source;
+#[cfg(test)]
+pub(crate) use source::open_with_chunk;

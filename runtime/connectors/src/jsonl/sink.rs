@@ -7,22 +7,23 @@ use dfc_batch::{Batch, RowError};
 use dfc_ir::plan::SinkSpec;
 use dfc_ir::{Schema, Type};
 
-use crate::files::{COMPRESSIONS, MODES, Output, OutputOptions};
+use crate::files::{COMPRESSIONS, MODES, OutputOptions};
 use crate::options::OptionReader;
 use crate::text::format::writer;
 use crate::text::sink::TextSink;
 use crate::{ConnectError, Encoded, Encoder, OpenContext, Sink};
 
 /// Opens a JSON lines sink.
-pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, _cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
     let options = OptionReader::new("jsonl", &spec.options);
-    let output = Output::open(&OutputOptions {
+    let output = OutputOptions {
         path: options.required("path")?.to_string(),
         mode: options.choice("mode", &MODES)?,
         compression: options.choice("compression", &COMPRESSIONS)?,
-    })?;
+    };
     let schema = Arc::new(schema.clone());
-    Ok(Box::new(TextSink::new(output, Box::new(move || Box::new(JsonEncoder::new(schema.clone()))))))
+    let make = move || Box::new(JsonEncoder::new(schema.clone())) as Box<dyn Encoder>;
+    Ok(Box::new(TextSink::open(&output, cx, Box::new(|_| Ok(Vec::new())), Box::new(make))?))
 }
 
 /// Turns batches into lines.

@@ -10,14 +10,14 @@ use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Type, Value};
 
 use super::scan;
-use crate::chunks::{Format, TextFiles, TextOptions};
-use crate::files::{COMPRESSIONS, Encoding, expand};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn};
+use crate::files::{COMPRESSIONS, Encoding};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
 use crate::rows::{Fault, shown};
 use crate::text::value::{DAMAGED, MISFIT, bad_encoding, read, unexpected_null};
 use crate::text::{number, time};
-use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters};
 
 /// Opens a JSON lines source.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -35,8 +35,8 @@ pub(crate) fn open_with_chunk(
     let keys = fields.iter().enumerate().map(|(i, f)| (f.external_name().to_string(), i)).collect();
     let text =
         TextOptions { compression: options.choice("compression", &COMPRESSIONS)?, encoding: Encoding::Utf8, chunk };
-    let files = expand(options.required("path")?)?;
-    Ok(Box::new(JsonSource { files: Arc::new(TextFiles::open(Lines { fields, keys }, files, text, cx)?) }))
+    let files = TextFiles::open(Lines { fields, keys }, options.required("path")?, text, cx)?;
+    Ok(Box::new(JsonSource { files: Arc::new(files) }))
 }
 
 struct Lines {
@@ -86,7 +86,7 @@ struct JsonSource {
 
 impl Source for JsonSource {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(JsonReader { files: self.files.clone() }))
+        Ok(Box::new(JsonReader { files: self.files.clone(), turn: Turn::default() }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -100,16 +100,31 @@ impl Source for JsonSource {
     fn counters(&self) -> Arc<SourceCounters> {
         self.files.counters.clone()
     }
+
+    fn resumable(&self) -> Result<(), String> {
+        self.files.resumable()
+    }
+
+    fn mark(&self, number: u64) {
+        self.files.mark(number);
+    }
+
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        self.files.positions(number)
+    }
 }
 
 struct JsonReader {
     files: Arc<TextFiles<Lines>>,
+    turn: Turn,
 }
 
 impl Reader for JsonReader {
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
-        let Some((chunk, _)) = self.files.next_chunk()? else { return Ok(Next::End) };
-        Ok(Next::Batch(self.parse(chunk, errors)))
+        match self.files.take(&mut self.turn)? {
+            Piece::Chunk(chunk, _) => Ok(Next::Batch(self.parse(chunk, errors))),
+            Piece::Other(next) => Ok(next),
+        }
     }
 }
 

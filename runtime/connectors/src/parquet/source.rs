@@ -1,8 +1,12 @@
 //! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read.
+//!
+//! A barrier falls between two row groups: readers finish the one they are in, then answer. So a position is a number of row groups.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dfc_batch::{Batch, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
@@ -11,14 +15,16 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::guard::guarded;
-use crate::files::{InputFile, distance, expand, io_error};
+use crate::barriers::{Answered, Noticed, Wanted};
+use crate::files::{Identity, InputFile, bad_position, distance, expand, input_file, io_error, other_file};
 use crate::locate::NumberedRows;
 use crate::options::OptionReader;
 use crate::rows::Faults;
-use crate::{ConnectError, Next, OpenContext, Reader, Source, SourceCounters};
+use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters, SplitPosition};
 
 /// Rows of a batch.
 const BATCH: usize = 16 << 10;
@@ -35,19 +41,24 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         files: Vec::new(),
         units: Vec::new(),
         fields: spec.projected().fields,
-        next: AtomicUsize::new(0),
+        wanted: Wanted::default(),
+        state: Mutex::default(),
         cancelled: cx.cancelled.clone(),
         counters: Arc::default(),
         bytes: 0,
     };
     let mut left = cx.limit_rows.unwrap_or(u64::MAX);
     let mut seq = 0;
-    for (number, file) in expand(path)?.into_iter().enumerate() {
-        let opened = OpenedFile::open(file, &spec.schema, &spec.projection)?;
+    for (number, Found { file, position, ended }) in find_files(path, cx)?.into_iter().enumerate() {
+        if ended {
+            shared.files.push(FileState { file, opened: None, position });
+            continue;
+        }
+        let opened = OpenedFile::open(&file, &spec.schema, &spec.projection)?;
         let mut first_row = 1;
         for (group, meta) in opened.metadata.metadata().row_groups().iter().enumerate() {
             let rows = meta.num_rows().max(0) as u64;
-            let wanted = rows.min(left);
+            let wanted = if group < position.row_groups { 0 } else { rows.min(left) };
             left -= wanted;
             if wanted > 0 {
                 let bytes = opened.mask_bytes(meta);
@@ -58,13 +69,70 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
             // Damaged files say anything.
             first_row = first_row.saturating_add(rows);
         }
-        shared.files.push(opened);
+        shared.files.push(FileState { file, opened: Some(opened), position });
     }
     Ok(Box::new(ParquetSource { shared: Arc::new(shared), tasks: cx.tasks.max(1) }))
 }
 
-struct OpenedFile {
+/// A file that is to be read, or was.
+struct Found {
     file: InputFile,
+    position: Position,
+    ended: bool,
+}
+
+/// How far a file was read, as it stands in a checkpoint.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Position {
+    /// Row groups that were read.
+    row_groups: usize,
+    /// The file. Its end, which lists all that is in it, is part of what is compared by its length alone: such files don't grow.
+    file: Identity,
+}
+
+/// The files of the path, or of a checkpoint; with `continues` those that came since, too.
+fn find_files(path: &str, cx: &OpenContext) -> Result<Vec<Found>, ConnectError> {
+    let mut found = Vec::new();
+    for split in cx.positions.iter().flat_map(|positions| &positions.splits) {
+        let position: Position =
+            serde_json::from_value(split.position.clone()).map_err(|_| bad_position(&split.split, &split.position))?;
+        let known = Path::new(&split.split);
+        let (file, ended) = match split.ended {
+            true => (InputFile { path: Some(known.into()), name: split.split.as_str().into(), size: Some(0) }, true),
+            false => (input_file(known)?, false),
+        };
+        if !ended || (cx.continues && known.exists()) {
+            let grown = file.size.is_some_and(|size| !ended && size > position.file.size);
+            let why = match grown {
+                true => Some(format!("it has more than the {} bytes it had", position.file.size)),
+                false => position.file.difference(known).map_err(|e| io_error("read", &file.name, &e))?,
+            };
+            if let Some(why) = why {
+                return Err(other_file(&file.name, &why));
+            }
+        }
+        found.push(Found { file, position, ended });
+    }
+    if cx.positions.is_none() || cx.continues {
+        let known: HashSet<Arc<str>> = found.iter().map(|found| found.file.name.clone()).collect();
+        for file in expand(path)?.into_iter().filter(|file| !known.contains(&file.name)) {
+            let identity = Identity::of(file.path.as_deref().unwrap_or(Path::new("-")));
+            let identity = identity.map_err(|e| io_error("read", &file.name, &e))?;
+            found.push(Found { file, position: Position { row_groups: 0, file: identity }, ended: false });
+        }
+    }
+    Ok(found)
+}
+
+struct FileState {
+    file: InputFile,
+    /// `None`: it was read to its end before.
+    opened: Option<OpenedFile>,
+    /// Where it was when the source was opened.
+    position: Position,
+}
+
+struct OpenedFile {
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
     /// For each projected field its column in the batches that the reader gives.
@@ -85,8 +153,8 @@ struct Unit {
 }
 
 impl OpenedFile {
-    fn open(file: InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
-        let metadata = footer(&file)?;
+    fn open(file: &InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
+        let metadata = footer(file)?;
         let wish = ArrowReaderOptions::new().with_schema(Arc::new(convert::wished(metadata.schema())));
         // Where the reader can't give the wished form, the file's own is converted afterwards.
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), wish).unwrap_or(metadata);
@@ -96,7 +164,7 @@ impl OpenedFile {
         wanted.dedup();
         let columns = projection.iter().filter_map(|&i| wanted.iter().position(|w| *w == roots[i])).collect();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
-        Ok(OpenedFile { file, metadata, mask, columns })
+        Ok(OpenedFile { metadata, mask, columns })
     }
 
     fn mask_bytes(&self, group: &parquet::file::metadata::RowGroupMetaData) -> u64 {
@@ -168,13 +236,21 @@ fn match_columns(schema: &Schema, metadata: &ArrowReaderMetadata, file: &str) ->
 }
 
 struct Shared {
-    files: Vec<OpenedFile>,
+    files: Vec<FileState>,
     units: Vec<Unit>,
     fields: Vec<Field>,
-    next: AtomicUsize,
+    wanted: Wanted,
+    state: Mutex<State>,
     cancelled: Arc<AtomicBool>,
     counters: Arc<SourceCounters>,
     bytes: u64,
+}
+
+#[derive(Default)]
+struct State {
+    /// Units given to readers.
+    given: usize,
+    noticed: Noticed<usize>,
 }
 
 struct ParquetSource {
@@ -184,7 +260,12 @@ struct ParquetSource {
 
 impl Source for ParquetSource {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(GroupReader { shared: self.shared.clone(), current: None }))
+        Ok(Box::new(GroupReader {
+            shared: self.shared.clone(),
+            current: None,
+            answered: Answered::default(),
+            ended: false,
+        }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -198,11 +279,30 @@ impl Source for ParquetSource {
     fn counters(&self) -> Arc<SourceCounters> {
         self.shared.counters.clone()
     }
+
+    fn resumable(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn mark(&self, number: u64) {
+        self.shared.wanted.want(number);
+    }
+
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        let mut state = self.shared.state();
+        let given = state.given;
+        state.noticed.notice(&self.shared.wanted, || given);
+        let given = state.noticed.report(number);
+        let given = given.ok_or_else(|| ConnectError::new("R0499", format!("there was no barrier {number}")))?;
+        self.shared.positions(given)
+    }
 }
 
 struct GroupReader {
     shared: Arc<Shared>,
     current: Option<Current>,
+    answered: Answered,
+    ended: bool,
 }
 
 struct Current {
@@ -216,22 +316,30 @@ impl Reader for GroupReader {
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
         let shared = self.shared.clone();
         loop {
-            if shared.cancelled.load(Ordering::Relaxed) {
+            if self.ended || shared.cancelled.load(Ordering::Relaxed) {
+                self.ended = true;
                 return Ok(Next::End);
             }
             let Some(current) = &mut self.current else {
-                let unit = shared.next.fetch_add(1, Ordering::Relaxed);
+                let mut state = shared.state();
+                let unit = state.given;
+                state.noticed.notice(&shared.wanted, || unit);
+                if let Some(number) = state.noticed.answer(&mut self.answered) {
+                    return Ok(Next::Barrier(number));
+                }
                 if unit >= shared.units.len() {
+                    self.ended = true;
                     return Ok(Next::End);
                 }
+                state.given += 1;
+                drop(state);
                 self.current = Some(Current { unit, reader: shared.open_group(unit)?, given: 0 });
                 continue;
             };
             let unit = &shared.units[current.unit];
-            let file = &shared.files[unit.file];
-            let broken = |why: String| {
-                ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.file.name, unit.group))
-            };
+            let (file, opened) = shared.file(unit)?;
+            let broken =
+                |why: String| ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.name, unit.group));
             let done = current.given * BATCH as u64;
             let expected = (unit.rows - done.min(unit.rows)).min(BATCH as u64);
             if expected == 0 {
@@ -250,9 +358,9 @@ impl Reader for GroupReader {
             current.given += 1;
             let rows = batch.num_rows();
             shared.counters.rows.fetch_add(rows as u64, Ordering::Relaxed);
-            let locate = Arc::new(NumberedRows { source: file.file.name.clone(), first: unit.first_row + done });
+            let locate = Arc::new(NumberedRows { source: file.name.clone(), first: unit.first_row + done });
             let mut faults = Faults::default();
-            let arrays = shared.fields.iter().zip(&file.columns).enumerate();
+            let arrays = shared.fields.iter().zip(&opened.columns).enumerate();
             let columns = arrays
                 .map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults))
                 .collect();
@@ -265,16 +373,50 @@ impl Reader for GroupReader {
 }
 
 impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A number and a list are whole whoever panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file of a unit.
+    fn file(&self, unit: &Unit) -> Result<(&InputFile, &OpenedFile), ConnectError> {
+        let state = &self.files[unit.file];
+        let opened = state.opened.as_ref();
+        opened
+            .map(|opened| (&state.file, opened))
+            .ok_or_else(|| ConnectError::new("R0499", format!("`{}` was read to its end before", state.file.name)))
+    }
+
+    /// The positions when the first `given` units were read.
+    fn positions(&self, given: usize) -> Result<Positions, ConnectError> {
+        let mut splits = Vec::with_capacity(self.files.len());
+        let mut units = self.units.iter().enumerate().peekable();
+        for (number, state) in self.files.iter().enumerate() {
+            let mut position = state.position.clone();
+            let mut ended = true;
+            while let Some((place, unit)) = units.next_if(|(_, unit)| unit.file == number) {
+                match place < given {
+                    true => position.row_groups = unit.group + 1,
+                    false => ended = false,
+                }
+            }
+            let position = serde_json::to_value(&position)
+                .map_err(|e| ConnectError::new("R0499", format!("the position of `{}`: {e}", state.file.name)))?;
+            splits.push(SplitPosition { split: state.file.name.to_string(), position, ended, exact: true });
+        }
+        Ok(Positions { splits })
+    }
+
     fn open_group(&self, unit: usize) -> Result<ParquetRecordBatchReader, ConnectError> {
         let unit = &self.units[unit];
-        let file = &self.files[unit.file];
+        let (file, opened) = self.file(unit)?;
         let limit = usize::try_from(unit.rows).unwrap_or(usize::MAX);
-        let handle = open(&file.file)?;
-        let broken = |why: String| ConnectError::new("R0212", format!("`{}`: {why}", file.file.name));
+        let handle = open(file)?;
+        let broken = |why: String| ConnectError::new("R0212", format!("`{}`: {why}", file.name));
         guarded(|| {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, opened.metadata.clone())
                 .with_row_groups(vec![unit.group])
-                .with_projection(file.mask.clone())
+                .with_projection(opened.mask.clone())
                 .with_batch_size(BATCH)
                 .with_limit(limit)
                 .build()

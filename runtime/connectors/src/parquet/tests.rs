@@ -150,3 +150,53 @@ fn an_aborted_file_leaves_nothing() {
     sink.abort();
     assert!(folder.names().is_empty());
 }
+
+#[test]
+fn every_row_comes_once_wherever_barriers_are() {
+    let folder = Folder::new();
+    let fields = schema("a: int64");
+    for (file, rows) in [("1.parquet", 0..25_000), ("2.parquet", 25_000..25_001), ("3.parquet", 25_001..60_000)] {
+        let rows: Vec<Vec<Value>> = rows.map(|n| vec![Value::Int(n)]).collect();
+        let pairs = [("path", text(&folder.name(file))), ("row_group_rows", int(9_000))];
+        write("parquet", &pairs, &fields, vec![batch(&fields, &rows)]).unwrap();
+    }
+    let spec = source_spec("parquet", &[("path", text(&folder.name("*.parquet")))], &fields);
+    for seed in 0..40 {
+        let rows = read_in_runs(&|cx| crate::open_source(&spec, cx), &fields, seed).unwrap();
+        assert!(
+            rows.iter().enumerate().all(|(n, row)| row[0] == Value::Int(n as i128)) && rows.len() == 60_000,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_another_is_refused_by_name() {
+    let folder = Folder::new();
+    let fields = schema("a: int64");
+    let put = |file: &str, rows: i128| {
+        let rows: Vec<Vec<Value>> = (0..rows).map(|n| vec![Value::Int(n)]).collect();
+        let pairs = [("path", text(&folder.name(file))), ("row_group_rows", int(1000))];
+        write("parquet", &pairs, &fields, vec![batch(&fields, &rows)]).unwrap();
+    };
+    put("1.parquet", 3000);
+    let spec = source_spec("parquet", &[("path", text(&folder.name("*.parquet")))], &fields);
+    let source = crate::open_source(&spec, &context()).unwrap();
+    let (rows, positions) = read_to_barrier(&*source, &fields, 1, &mut |_| 0, 1).unwrap();
+    assert_eq!((rows.len(), &positions.splits[0].position["row_groups"]), (1000, &1.into()));
+    let go_on = |continues, positions: &crate::Positions| {
+        let cx = OpenContext { positions: Some(positions.clone()), continues, ..context() };
+        drain(&*crate::open_source(&spec, &cx)?, &fields).map(|read| read.rows.len())
+    };
+    assert_eq!(go_on(false, &positions), Ok(2000));
+    for rows in [2000, 9000] {
+        put("1.parquet", rows);
+        assert_eq!(go_on(false, &positions).unwrap_err().code, "R0216");
+    }
+    put("1.parquet", 3000);
+    put("2.parquet", 10);
+    assert_eq!((go_on(false, &positions), go_on(true, &positions)), (Ok(2000), Ok(2010)));
+    let mut damaged = positions;
+    damaged.splits[0].position = "x".into();
+    assert_eq!(go_on(false, &damaged).unwrap_err().code, "R0217");
+}

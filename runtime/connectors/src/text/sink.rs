@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::files::Output;
-use crate::{ConnectError, Encoded, Encoder, Sink, SinkSummary};
+use crate::files::{Begin, FileOutput, OutputOptions, open_output};
+use crate::{ConnectError, Encoded, Encoder, OpenContext, Sealed, Sink, SinkSummary};
 
 /// Makes an encoder for a task.
 pub(crate) type MakeEncoder = Box<dyn Fn() -> Box<dyn Encoder> + Send + Sync>;
@@ -11,18 +11,35 @@ pub(crate) type MakeEncoder = Box<dyn Fn() -> Box<dyn Encoder> + Send + Sync>;
 /// A sink that writes bytes one after another.
 pub(crate) struct TextSink {
     make: MakeEncoder,
+    /// Why it can't take rows back, if it can't.
+    forgets: Option<String>,
     state: Mutex<State>,
 }
 
 struct State {
-    output: Option<Output>,
+    output: Option<FileOutput>,
     rows: u64,
 }
 
 impl TextSink {
-    /// Over an opened output, what comes before the rows already written.
-    pub(crate) fn new(output: Output, make: MakeEncoder) -> Self {
-        TextSink { make, state: Mutex::new(State { output: Some(output), rows: 0 }) }
+    /// Opens the output; `begin` says what comes before the rows.
+    ///
+    /// # Errors
+    /// When it can't be opened, or what `begin` says.
+    pub(crate) fn open(
+        options: &OutputOptions,
+        cx: &OpenContext,
+        begin: Begin,
+        make: MakeEncoder,
+    ) -> Result<Self, ConnectError> {
+        let output = open_output(options, cx.epochs.as_ref(), begin)?;
+        let forgets = match &output {
+            FileOutput::Plain(output) if !output.is_file() => {
+                Some(format!("rows that were written to `{}` can't be taken back", output.name()))
+            }
+            _ => None,
+        };
+        Ok(TextSink { make, forgets, state: Mutex::new(State { output: Some(output), rows: 0 }) })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -54,14 +71,21 @@ impl Sink for TextSink {
             }
         };
         let mut state = self.state();
-        state.output.as_mut().ok_or_else(closed)?.put(&bytes)?;
+        match state.output.as_mut().ok_or_else(closed)? {
+            FileOutput::Plain(output) => output.put(&bytes)?,
+            FileOutput::Growing(output) => output.put(&bytes, rows)?,
+        }
         state.rows += rows;
         Ok(())
     }
 
     fn finish(&self) -> Result<SinkSummary, ConnectError> {
         let mut state = self.state();
-        let output = state.output.take().ok_or_else(closed)?;
+        if let Some(FileOutput::Growing(output)) = &mut state.output {
+            let (rows, bytes) = output.finish()?;
+            return Ok(SinkSummary { target: Some(output.name().to_string()), rows, bytes });
+        }
+        let Some(FileOutput::Plain(output)) = state.output.take() else { return Err(closed()) };
         let target = Some(output.name().to_string());
         let bytes = output.finish()?;
         Ok(SinkSummary { target, rows: state.rows, bytes })
@@ -69,6 +93,35 @@ impl Sink for TextSink {
 
     fn abort(&self) {
         // Dropping an unfinished output removes it.
-        self.state().output = None;
+        if let Some(FileOutput::Growing(mut output)) = self.state().output.take() {
+            output.abort();
+        }
+    }
+
+    fn epochs(&self) -> Result<(), String> {
+        self.forgets.clone().map_or(Ok(()), Err)
+    }
+
+    fn open_bytes(&self) -> u64 {
+        match &mut self.state().output {
+            Some(FileOutput::Growing(output)) => output.open_bytes(),
+            _ => 0,
+        }
+    }
+
+    fn seal(&self, number: u64) -> Result<Sealed, ConnectError> {
+        match &mut self.state().output {
+            Some(FileOutput::Growing(output)) => output.seal(number),
+            _ => Err(closed()),
+        }
+    }
+
+    fn apply(&self, _sealed: &Sealed) -> Result<(), ConnectError> {
+        // The file appears at the end, whole.
+        Ok(())
+    }
+
+    fn visible_at_end(&self) -> bool {
+        matches!(&self.state().output, Some(FileOutput::Growing(_)))
     }
 }

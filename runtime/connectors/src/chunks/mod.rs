@@ -1,0 +1,295 @@
+//! Cuts text files into chunks of whole records, one after another behind a lock; the tasks parse the chunks in parallel. The position
+//! of a barrier is the end of the last chunk that was handed out before it. `opening` finds a file's first record, or the one where a
+//! checkpoint goes on. It may not know the format: a [`Format`] says where records end.
+//!
+//! Files are read in blocks rather than mapped: a mapped file that somebody truncates would end the process, and the copy
+//! costs little beside the parsing.
+
+mod opening;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_buffer::Buffer;
+
+use crate::barriers::{Answered, Noticed, Wanted};
+use crate::files::{Compression, Encoding, FilePosition, InputFile};
+use crate::locate::Chunk;
+use crate::{ConnectError, Next, Positions, SourceCounters, SplitPosition};
+use opening::Current;
+
+/// Bytes of the first chunk, and the bounds of the later ones, whose size follows from the rows' length.
+const FIRST_CHUNK: usize = 512 << 10;
+const CHUNK_BOUNDS: (usize, usize) = (128 << 10, 1 << 20);
+/// Rows that a chunk should hold.
+const CHUNK_ROWS: usize = 16 << 10;
+/// Longest record, in bytes.
+const MAX_RECORD: usize = 512 << 20;
+
+/// What a text format knows about its records.
+pub(crate) trait Format: Send + Sync + 'static {
+    /// What the start of a file says about the rest of it.
+    type Layout: Send + Sync;
+
+    /// Reads the start of a file: the bytes before the first record and what they say. `None`: more bytes are needed (never when `whole`).
+    ///
+    /// # Errors
+    /// When the file doesn't fit what is declared.
+    fn start(&self, data: &[u8], whole: bool, file: &str) -> Result<Option<(usize, Self::Layout)>, ConnectError>;
+
+    /// The end of the last whole record; data starts at a record.
+    fn cut(&self, data: &[u8]) -> Option<usize>;
+
+    /// Number of records in `data`, at most `max`, and where the last counted one ends.
+    fn count(&self, data: &[u8], layout: &Self::Layout, max: u64) -> (u64, usize);
+}
+
+/// How the files are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextOptions {
+    /// Compression of the files.
+    pub compression: Compression,
+    /// Their encoding.
+    pub encoding: Encoding,
+    /// A fixed size of chunks in bytes; `None`: chosen by the length of rows.
+    pub chunk: Option<usize>,
+}
+
+impl TextOptions {
+    /// Whether a file's text is the file, byte for byte, so that it can be entered in the middle.
+    fn is_plain(&self, file: &InputFile) -> bool {
+        self.encoding == Encoding::Utf8 && self.compression.resolve(&file.name) == Compression::None
+    }
+}
+
+/// The files of a source, being cut into chunks.
+pub(crate) struct TextFiles<F: Format> {
+    /// The format.
+    pub format: F,
+    /// Its counters.
+    pub counters: Arc<SourceCounters>,
+    options: TextOptions,
+    tasks: usize,
+    cancelled: Arc<AtomicBool>,
+    wanted: Wanted,
+    /// Bytes of all files as stored, where that is known.
+    total_bytes: Option<u64>,
+    /// Why it can't be read again, or gone on with.
+    once: Option<String>,
+    state: Mutex<State<F::Layout>>,
+}
+
+struct State<L> {
+    /// All files, in the order in which they are read.
+    files: Vec<Tracked>,
+    /// All before this one have been read.
+    next_file: usize,
+    current: Option<Current<L>>,
+    seq: u64,
+    /// Records still wanted.
+    left: Option<u64>,
+    target: usize,
+    done: bool,
+    noticed: Noticed<Vec<SplitPosition>>,
+}
+
+/// A file and how far it was read when it was last closed.
+struct Tracked {
+    file: InputFile,
+    at: FilePosition,
+    ended: bool,
+}
+
+/// A reader's place among the barriers.
+#[derive(Default)]
+pub(crate) struct Turn {
+    answered: Answered,
+    ended: bool,
+}
+
+/// What a reader gets.
+pub(crate) enum Piece<L> {
+    /// Records, and what the start of their file says about them.
+    Chunk(Chunk, Arc<L>),
+    /// Something else than rows.
+    Other(Next),
+}
+
+impl<F: Format> TextFiles<F> {
+    /// The next piece of work for a reader. At the end, and when the job was cancelled, that is the end.
+    ///
+    /// # Errors
+    /// When a file can't be read further; the source is at its end then.
+    pub(crate) fn take(&self, turn: &mut Turn) -> Result<Piece<F::Layout>, ConnectError> {
+        let mut state = self.state();
+        if turn.ended {
+            return Ok(Piece::Other(Next::End));
+        }
+        self.notice(&mut state);
+        if let Some(number) = state.noticed.answer(&mut turn.answered) {
+            return Ok(Piece::Other(Next::Barrier(number)));
+        }
+        let result = self.advance(&mut state);
+        if !matches!(result, Ok(Some(_))) {
+            state.done = true;
+            state.close();
+            turn.ended = true;
+        }
+        Ok(result?.map_or(Piece::Other(Next::End), |(chunk, layout)| Piece::Chunk(chunk, layout)))
+    }
+
+    /// Stored bytes of all files, where known; what was read before a checkpoint is part of it.
+    pub(crate) fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+
+    /// The most tasks that find a chunk to parse.
+    pub(crate) fn max_tasks(&self) -> usize {
+        let chunk = self.options.chunk.unwrap_or(FIRST_CHUNK) as u64;
+        let state = self.state();
+        let plain = state.files.iter().all(|f| self.options.compression.resolve(&f.file.name) == Compression::None);
+        match self.total_bytes {
+            Some(bytes) if plain => self.tasks.min(bytes.div_ceil(chunk).max(1).try_into().unwrap_or(usize::MAX)),
+            _ => self.tasks,
+        }
+    }
+
+    /// Whether it can be gone on with: see [`crate::Source::resumable`].
+    pub(crate) fn resumable(&self) -> Result<(), String> {
+        self.once.clone().map_or(Ok(()), Err)
+    }
+
+    /// See [`crate::Source::mark`].
+    pub(crate) fn mark(&self, number: u64) {
+        self.wanted.want(number);
+    }
+
+    /// See [`crate::Source::positions`].
+    pub(crate) fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        let mut state = self.state();
+        // All readers may have ended before the barrier was wanted.
+        self.notice(&mut state);
+        match state.noticed.report(number) {
+            Some(splits) => Ok(Positions { splits }),
+            None => Err(ConnectError::new("R0499", format!("there was no barrier {number}"))),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<F::Layout>> {
+        // A reader that panicked has ended the job; what the lock protects is still usable for the others' end.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notice(&self, state: &mut State<F::Layout>) {
+        let State { files, current, noticed, .. } = state;
+        noticed.notice(&self.wanted, || {
+            let split = |(number, tracked): (usize, &Tracked)| {
+                let now = current.as_ref().filter(|current| current.number == number);
+                let at = now.map_or_else(|| tracked.at.clone(), |current| current.position(&tracked.at));
+                SplitPosition {
+                    split: tracked.file.name.to_string(),
+                    exact: tracked.ended || at.byte == 0 || self.options.is_plain(&tracked.file),
+                    position: at.to_value(),
+                    ended: tracked.ended,
+                }
+            };
+            files.iter().enumerate().map(split).collect()
+        });
+    }
+
+    fn advance(&self, state: &mut State<F::Layout>) -> Result<Option<(Chunk, Arc<F::Layout>)>, ConnectError> {
+        loop {
+            if state.done || self.cancelled.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let State { files, current, .. } = state;
+            let Some(current) = current else {
+                let Some(file) = files.get(state.next_file) else { return Ok(None) };
+                let number = state.next_file;
+                state.next_file += 1;
+                if !file.ended {
+                    state.current = Some(self.open_file(number, file, &self.counters)?);
+                }
+                continue;
+            };
+            let mut wanted = state.target;
+            let end = loop {
+                current.fill(wanted)?;
+                if current.ended {
+                    break match self.options.is_plain(&files[current.number].file) && files[current.number].has_grown()
+                    {
+                        // The last record may go on in what came later.
+                        true => self.format.cut(&current.pending).unwrap_or(0),
+                        false => current.pending.len(),
+                    };
+                }
+                if let Some(end) = self.format.cut(&current.pending) {
+                    break end;
+                }
+                if wanted >= MAX_RECORD {
+                    return Err(ConnectError::new(
+                        "R0208",
+                        format!("`{}`: the row at line {} is longer than 512 MiB", current.name, current.line),
+                    )
+                    .help("is a quote opened there that is never closed?"));
+                }
+                wanted *= 2;
+            };
+            if end == 0 {
+                let number = current.number;
+                state.close();
+                state.files[number].ended = true;
+                continue;
+            }
+            // The rest is at most about one record, but the whole buffer goes out with the chunk.
+            let rest = current.pending[end..].to_vec();
+            let mut text = std::mem::replace(&mut current.pending, rest);
+            text.truncate(end);
+            let layout = current.layout.clone();
+            if let Some(left) = &mut state.left {
+                let (rows, end) = self.format.count(&text, &layout, *left);
+                *left -= rows;
+                if *left == 0 {
+                    text.truncate(end);
+                    state.done = true;
+                }
+            }
+            let chunk_start = (current.offset, current.line);
+            let lines = current.pass(&text);
+            if self.options.chunk.is_none() {
+                let per_row = text.len() / lines.max(1);
+                state.target = (per_row * CHUNK_ROWS).clamp(CHUNK_BOUNDS.0, CHUNK_BOUNDS.1);
+            }
+            let seq = state.seq;
+            state.seq += 1;
+            let chunk = Chunk {
+                seq,
+                text: Buffer::from_vec(text),
+                file: current.name.clone(),
+                offset: (self.options.encoding == Encoding::Utf8).then_some(chunk_start.0),
+                line: chunk_start.1,
+            };
+            return Ok(Some((chunk, layout)));
+        }
+    }
+}
+
+impl<L> State<L> {
+    /// Closes the current file and notes how far it was read.
+    fn close(&mut self) {
+        if let Some(current) = self.current.take() {
+            let tracked = &mut self.files[current.number];
+            tracked.at = current.position(&tracked.at);
+        }
+    }
+}
+
+impl Tracked {
+    /// Whether there is more than was there when the file was found.
+    fn has_grown(&self) -> bool {
+        let now = self.file.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        now.is_some_and(|now| self.file.size.is_some_and(|size| size > 0 && now.len() > size))
+    }
+}

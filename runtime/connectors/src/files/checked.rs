@@ -1,0 +1,81 @@
+//! A file that is written from one end to the other, with the length and the check sum of what was written since the last look; and the
+//! check of such ranges by another process. It may not know what is written.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crc32fast::Hasher;
+
+/// Bytes that are compared at once.
+const BLOCK: usize = 256 << 10;
+
+/// The file.
+pub(super) struct Checked {
+    file: File,
+    at: u64,
+    crc: Hasher,
+}
+
+impl Checked {
+    /// Goes on at byte `at`, where the file ends.
+    pub(super) fn new(file: File, at: u64) -> Self {
+        Checked { file, at, crc: Hasher::new() }
+    }
+
+    /// The byte after the last one.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Makes what was written last, and gives the check sum of what came since the last call that succeeded.
+    ///
+    /// # Errors
+    /// When it can't be made durable.
+    pub(super) fn seal(&mut self) -> io::Result<u32> {
+        self.file.sync_all()?;
+        Ok(std::mem::take(&mut self.crc).finalize())
+    }
+}
+
+impl Write for Checked {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let n = self.file.write(buf)?;
+        self.at += n as u64;
+        self.crc.update(&buf[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Whether a file has these bytes: ranges (from, to, check sum) in ascending order.
+///
+/// # Errors
+/// When it can't be read; a file that is too short has other bytes.
+pub(super) fn holds(path: &Path, ranges: impl IntoIterator<Item = (u64, u64, u32)>) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut block = vec![0; BLOCK];
+    for (from, to, crc) in ranges {
+        file.seek(SeekFrom::Start(from))?;
+        let (mut left, mut found) = (to.saturating_sub(from), Hasher::new());
+        while left > 0 {
+            let wanted = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+            match file.read(&mut block[..wanted]) {
+                Ok(0) => return Ok(false),
+                Ok(n) => {
+                    found.update(&block[..n]);
+                    left -= n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if found.finalize() != crc {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
