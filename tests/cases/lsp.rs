@@ -184,7 +184,7 @@ fn a_storm_of_edits_and_questions_leaves_it_whole() {
             json!([{ "range": { "start": place, "end": place }, "text": random.pick(&["x", " ", "(", "|> "]) }]),
         );
         let params = json!({
-            "textDocument": { "uri": uri }, "position": place, "context": { "includeDeclaration": true },
+            "textDocument": { "uri": uri }, "position": place, "context": { "includeDeclaration": true, "triggerKind": 1 },
         });
         asked.push(client.send(&format!("textDocument/{}", methods[random.below(methods.len())]), params));
     }

@@ -7,22 +7,15 @@ use crate::support::{Output, python, root, run};
 
 const PROJECT: &str = r#"job nightly {}
 
-record Order {
-    id: int64,
-    status: string,
-    price: decimal(9, 2),
-}
+record Order { id: int64, status: string, price: decimal(9, 2) }
 
 source orders = csv("orders.csv", schema: Order)
 
-stream paid = orders
-    |> filter(status == "paid")
+stream paid = orders |> filter(status == "paid")
 
-stream net = paid
-    |> derive(net: price * 2)
+stream net = paid |> derive(net: price * 2)
 
-stream by_status = net
-    |> aggregate(by: [status], total: sum(net))
+stream by_status = net |> aggregate(by: [status], total: sum(net))
 
 sink by_status |> csv("out.csv")
 "#;
@@ -32,7 +25,7 @@ fn neovim() {
     let project = crate::support::folder(&[("main.df", PROJECT)]);
     let script = root().join("tests/lsp/session.lua");
     let output = run(Command::new(python::environment().join("bin/nvim"))
-        .args(["--headless", "-u", "NONE", "-i", "NONE", "-n"])
+        .args(["--headless", "--clean", "-n"])
         .arg("-c")
         .arg(format!("luafile {}", script.display()))
         .env("DFC", env!("CARGO_BIN_EXE_dfc"))

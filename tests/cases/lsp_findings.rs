@@ -122,8 +122,9 @@ fn findings_are_those_of_check_over_all_golden_inputs() {
         expect(&file, &checked, &client.findings(&uri), &mut wrong);
         // Libraries with findings are shown beside it.
         for other in checked.keys().filter(|other| *other != file.to_str().expect("UTF-8")) {
-            let pushed = client.pushed.get(&crate::support::lsp::uri(Path::new(other))).cloned().unwrap_or_default();
-            let list = pushed["diagnostics"].as_array().cloned().unwrap_or_default();
+            let name = crate::support::lsp::uri(Path::new(other));
+            client.wait_for(&name, |list| *list != json!([]));
+            let list = client.pushed[&name]["diagnostics"].as_array().expect("a list").clone();
             expect(Path::new(other), &checked, &list, &mut wrong);
         }
         client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));

@@ -64,9 +64,10 @@ local function run()
 
   -- Formatting.
   number = line_of("record Order {")
-  vim.api.nvim_buf_set_lines(buffer, number - 1, number, false, { "record    Order{" })
+  local record = vim.api.nvim_buf_get_lines(buffer, number - 1, number, false)[1]
+  vim.api.nvim_buf_set_lines(buffer, number - 1, number, false, { (record:gsub("{ ", "{", 1):gsub("record ", "record   ")) })
   vim.lsp.buf.format({ timeout_ms = 20000 })
-  assert(text():find("\nrecord Order {\n", 1, true), "not formatted:\n" .. text())
+  assert(vim.api.nvim_buf_get_lines(buffer, number - 1, number, false)[1] == record, "not formatted:\n" .. text())
   wait("no finding at the end", function()
     return #vim.diagnostic.get(buffer) == 0
   end)
