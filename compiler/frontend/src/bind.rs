@@ -304,7 +304,7 @@ impl<'a> Binder<'a, '_> {
     /// Parameters that exclude one another, by the clause `excludes a b`.
     fn exclusive(&mut self) {
         let operator = self.bound.operator;
-        for (_, words) in operator.clauses.iter().filter(|(name, _)| name == "excludes") {
+        for words in operator.excludes() {
             let given: Vec<(&String, &Arg)> =
                 words.iter().filter_map(|word| Some((word, self.bound.get(word)?))).collect();
             if let [(first, first_arg), (second, second_arg), ..] = given.as_slice() {

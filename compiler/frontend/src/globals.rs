@@ -18,7 +18,7 @@ use crate::items::{ItemNode, Program, Slot, program};
 use crate::places;
 
 /// Names of the built-in types: no record may be called so.
-const TYPE_NAMES: &[&str] = &[
+pub const TYPE_NAMES: &[&str] = &[
     "bool",
     "int8",
     "int16",
@@ -95,6 +95,7 @@ struct Resolver<'p, 'db> {
 
 impl<'db> Resolver<'_, 'db> {
     fn run(&mut self) {
+        self.globals.broken.extend(self.program.hidden.iter().cloned());
         self.globals.streams = self.program.names_of(Namespace::Stream).map(str::to_string).collect();
         for (Slot { name, .. }, item) in &self.program.names {
             if let ItemKind::Fn(decl) = item.kind(self.db).as_ref() {

@@ -34,7 +34,9 @@ pub fn graph(db: &dyn Db, root: SourceFile) -> Arc<Graph> {
     let mut graph = Graph::default();
     let edges = edges(db, program, &mut graph);
     cycles(&edges, &mut graph);
-    if !program.in_root(db, Namespace::Job).is_empty() {
+    if program.broken {
+        // What is missing may stand in an item with a mistake.
+    } else if !program.in_root(db, Namespace::Job).is_empty() {
         complete(db, program, &edges, &mut graph);
     } else if let Some(sink) = program.in_root(db, Namespace::Sink).first() {
         let at = places::name_of(sink.key(db));
@@ -77,6 +79,9 @@ fn edges<'db>(db: &'db dyn Db, program: &Program<'db>, graph: &mut Graph) -> Edg
         for reference in &references.reads {
             if let Some(read) = program.find(Namespace::Stream, &reference.name) {
                 edges.list.push(Edge { reader: key.clone(), read: read.key(db).clone(), at: reference.at.clone() });
+                continue;
+            }
+            if program.hidden.contains(&reference.name) || program.unknown_names {
                 continue;
             }
             let near = nearest(&reference.name, program.names_of(Namespace::Stream)).map(str::to_string);

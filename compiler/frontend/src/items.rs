@@ -2,7 +2,7 @@
 //!
 //! Serves D5: duplicate names, libraries that can't be read, use each other or clash are found here, before anything is typed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,12 @@ use dfc_typeck::{ItemKey, LocalDiagnostic, Namespace};
 
 use crate::db::{Db, SourceFile};
 use crate::places;
+
+/// Files of a program, how deep they use each other, and their bytes together: whoever passes one of these has made a mistake, or
+/// means harm.
+const MAX_FILES: usize = 500;
+const MAX_DEPTH: usize = 50;
+const MAX_BYTES: usize = 64 << 20;
 
 /// A file's tokens, tree and syntax errors.
 #[salsa::tracked]
@@ -99,8 +105,14 @@ pub struct Program<'db> {
     pub items: Vec<ItemNode<'db>>,
     /// First declaration of each name, by namespace.
     pub names: BTreeMap<Slot, ItemNode<'db>>,
-    /// Whether a file can't be read or has syntax errors: then nothing else is said.
+    /// Whether a file can't be read or has syntax errors. Nothing else is said of such a file.
     pub broken: bool,
+    /// The files that are broken, by their index.
+    pub broken_files: Vec<u32>,
+    /// Names that items with a mistake declare: using them is silent.
+    pub hidden: BTreeSet<String>,
+    /// Whether a broken item may declare any name: then nobody knows which names there are.
+    pub unknown_names: bool,
     /// What is wrong with the structure (places are counted).
     pub problems: Vec<LocalDiagnostic>,
 }
@@ -128,7 +140,7 @@ impl<'db> Program<'db> {
 #[salsa::tracked]
 pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
     let mut program =
-        Program { files: Vec::new(), items: Vec::new(), names: BTreeMap::new(), broken: false, problems: Vec::new() };
+        Program { files: Vec::new(), items: Vec::new(), names: BTreeMap::new(), broken: false, broken_files: Vec::new(), hidden: BTreeSet::new(), unknown_names: false, problems: Vec::new() };
     let mut open = Vec::new();
     take_in(db, root, &mut program, &mut open);
     for item in program.items.clone() {
@@ -137,10 +149,40 @@ pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
     program
 }
 
+/// What a program needs to know of a file's mistakes: it stays the same over most edits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, salsa::SalsaValue)]
+struct Mistakes {
+    /// Whether it can't be read or has syntax errors.
+    any: bool,
+    /// Names that items with a mistake declare, and that nobody remembers.
+    hidden: Vec<String>,
+    /// Whether a broken item may declare any name.
+    nameless: bool,
+}
+
+#[salsa::tracked]
+fn mistakes(db: &dyn Db, file: SourceFile) -> Mistakes {
+    let parsed = parse(db, file);
+    let remembered = |start: u32| file.remembered(db).iter().any(|item| item.start == start);
+    let hidden = parsed.broken.iter().filter(|item| !remembered(item.span.start)).filter_map(|item| item.name.clone());
+    let nameless = |item: &dfc_grammar::Broken| item.name.is_none() && !matches!(item.word, Some("sink" | "job"));
+    Mistakes {
+        any: file.text(db).is_err() || !parsed.errors.is_empty(),
+        hidden: hidden.collect(),
+        nameless: parsed.broken.iter().any(nameless),
+    }
+}
+
 /// Takes in a file and, after it, the libraries it uses. `open` holds the files on the way here.
 fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, open: &mut Vec<SourceFile>) {
     program.files.push(file);
-    program.broken |= file.text(db).is_err() || !parse(db, file).errors.is_empty();
+    let mistakes = mistakes(db, file);
+    if mistakes.any {
+        program.broken = true;
+        program.broken_files.push(file.index(db));
+        program.hidden.extend(mistakes.hidden.iter().cloned());
+        program.unknown_names |= mistakes.nameless;
+    }
     let items = file_items(db, file);
     program.items.extend(items);
     open.push(file);
@@ -161,10 +203,32 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
                 .note("the path is relative to the file it is written in");
             program.problems.push(problem);
         } else if !program.files.contains(&library) {
-            take_in(db, library, program, open);
+            match past_limit(db, program, open) {
+                None => take_in(db, library, program, open),
+                Some(message) => {
+                    let problem = LocalDiagnostic::error("E0213", at, message, "one too many")
+                        .help("put what belongs together into one file");
+                    program.problems.push(problem);
+                    break;
+                }
+            }
         }
     }
     open.pop();
+}
+
+/// Why no further file may be taken in.
+fn past_limit(db: &dyn Db, program: &Program<'_>, open: &[SourceFile]) -> Option<String> {
+    let bytes: usize = program.files.iter().map(|file| file.text(db).as_ref().map_or(0, |text| text.len())).sum();
+    if program.files.len() >= MAX_FILES {
+        Some(format!("a pipeline has {MAX_FILES} files at most, with all that it uses"))
+    } else if open.len() >= MAX_DEPTH {
+        Some(format!("files use each other {MAX_DEPTH} deep at most"))
+    } else if bytes >= MAX_BYTES {
+        Some(format!("a pipeline has {} MiB at most, with all that it uses", MAX_BYTES >> 20))
+    } else {
+        None
+    }
 }
 
 /// The file that another names in `use`; a recalling twin uses twins.

@@ -2,6 +2,7 @@
 //!
 //! It knows files, items, streams and operators. It may not know how a plan is run, nor open a connection.
 
+mod allow;
 mod bind;
 mod catalog;
 mod check;
@@ -13,6 +14,7 @@ mod graph;
 pub mod guarantees;
 pub mod ide;
 mod items;
+mod joblints;
 mod lower;
 mod names;
 pub mod operators;

@@ -5,16 +5,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dfc_diagnostics::{Diagnostic, FileId, Fix, Place};
+use dfc_diagnostics::{Diagnostic, FileId, Fix, Place, Severity};
 use dfc_grammar::ast::Span;
 use dfc_ir::{Field, Schema};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
+use crate::allow;
 use crate::check::{item_check, stream_columns};
 use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
 use crate::guarantees::guarantees;
+use crate::joblints::job_lints;
 use crate::items::{ItemNode, Program, parse, program};
 use crate::places;
 use crate::settings::job;
@@ -29,32 +31,37 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
     let places = Places::new(db, program);
     let mut out = Vec::new();
     syntax(db, program, &mut out);
-    for problem in &program.problems {
-        let unreadable = problem.code == "E0207" || problem.code == "E0205";
-        if !program.broken || unreadable {
-            out.push(places.diagnostic(problem));
-        }
-    }
-    if !program.broken {
-        let mut found: Vec<&LocalDiagnostic> = declarations(db, root).problems.iter().collect();
+    let mut found: Vec<&LocalDiagnostic> = program.problems.iter().collect();
+    // With a library missing, or an item whose name nobody knows, half the names would be unknown.
+    let whole =
+        !program.unknown_names && !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"));
+    if !program.unknown_names {
+        found.extend(&declarations(db, root).problems);
         found.extend(job(db, root).iter().flat_map(|job| &job.diagnostics));
-        // Structure first: with a library missing, half the names would be unknown.
-        let whole = !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"));
-        if whole {
-            found.extend(&graph(db, root).problems);
-            for item in &program.items {
-                if matches!(item.key(db).namespace, Namespace::Stream | Namespace::Sink) {
-                    found.extend(&item_check(db, root, *item).diagnostics);
-                    found.extend(unused(db, root, *item));
-                }
-                found.extend(operator_check(db, root, *item).iter());
-            }
-            found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
-        }
-        out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
     }
+    if whole {
+        found.extend(&graph(db, root).problems);
+        for item in &program.items {
+            if matches!(item.key(db).namespace, Namespace::Stream | Namespace::Sink) {
+                found.extend(&item_check(db, root, *item).diagnostics);
+                found.extend(unused(db, root, *item));
+            }
+            found.extend(operator_check(db, root, *item).iter());
+        }
+        if !program.broken {
+            found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
+            found.extend(job_lints(db, root).iter());
+        }
+    }
+    // Of a file with a syntax error nothing more is said, but that a file it uses can't be read.
+    found.retain(|problem| {
+        matches!(problem.code, "E0205" | "E0207") || !program.broken_files.contains(&problem.loc.item.file)
+    });
+    out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
+    allow::apply(db, program, &mut out);
     out.sort_by(|a, b| (a.place, a.severity, a.code).cmp(&(b.place, b.severity, b.code)));
     out.dedup();
+    limited(&mut out);
     // One lock file that can't be used is one mistake, however many sources look into it.
     let mut lock = 0;
     out.retain(|problem| {
@@ -62,6 +69,25 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
         problem.code != "E0704" || lock == 1
     });
     Arc::new(out)
+}
+
+/// Findings that are shown. More come from a file of another kind, or from one mistake that is made everywhere.
+const MAX_FINDINGS: usize = 1_000;
+
+/// Keeps the first findings, errors before warnings.
+fn limited(out: &mut Vec<Diagnostic>) {
+    let surplus = out.len().saturating_sub(MAX_FINDINGS);
+    let Some(place) = out.first().map(|first| first.place).filter(|_| surplus > 0) else { return };
+    let errors = out.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let (mut errors_left, mut others_left) = (MAX_FINDINGS, MAX_FINDINGS.saturating_sub(errors));
+    out.retain(|problem| {
+        let left = if problem.severity == Severity::Error { &mut errors_left } else { &mut others_left };
+        let keep = *left > 0;
+        *left -= usize::from(keep);
+        keep
+    });
+    let message = format!("{surplus} more findings are not shown");
+    out.push(Diagnostic::warning("W0203", place, message, "").help("mend what is shown, and check again"));
 }
 
 /// Files that can't be read, and syntax errors.

@@ -6,6 +6,7 @@
 
 pub mod expr;
 pub mod plan;
+mod reads;
 pub mod stage;
 pub mod text;
 pub mod types;

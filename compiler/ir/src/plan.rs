@@ -136,6 +136,13 @@ pub struct ErrorPolicy {
     pub to: Option<String>,
 }
 
+impl ErrorPolicy {
+    /// The name of the file of a job's rejected rows, in the folder `to`.
+    pub fn file_name(job: &str) -> String {
+        format!("{job}-rejects.jsonl")
+    }
+}
+
 /// An operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {

@@ -23,75 +23,13 @@ pub fn prune(plan: &Plan) -> Plan {
 fn needed_columns(plan: &Plan) -> Vec<BTreeSet<usize>> {
     let mut needed = vec![BTreeSet::new(); plan.nodes.len()];
     for (id, node) in plan.nodes.iter().enumerate().rev() {
-        let own = needed[id].clone();
         let width = |input: usize| plan.nodes[node.inputs[input].0].schema.len();
-        match &node.op {
-            Op::Source(_) => {}
-            Op::Sink(_) => needed[node.inputs[0].0].extend(0..width(0)),
-            Op::Filter(e) | Op::Require { condition: e, .. } => {
-                let from = &mut needed[node.inputs[0].0];
-                from.extend(own);
-                from.extend(e.columns());
-            }
-            Op::Project(exprs) => {
-                needed[node.inputs[0].0].extend(own.iter().flat_map(|&i| exprs[i].columns()));
-            }
-            Op::Aggregate { keys, aggregates } => {
-                let from = &mut needed[node.inputs[0].0];
-                from.extend(keys.iter().flat_map(Expr::columns));
-                let kept = aggregates.iter().enumerate().filter(|(i, _)| own.contains(&(keys.len() + i)));
-                from.extend(kept.flat_map(|(_, a)| aggregate_columns(a)));
-            }
-            Op::Distinct { keys, order } => {
-                let all = width(0);
-                let from = &mut needed[node.inputs[0].0];
-                from.extend(own);
-                from.extend(order.iter().flat_map(|key| key.expr.columns()));
-                if keys.is_empty() { from.extend(0..all) } else { from.extend(keys) }
-            }
-            Op::Join(join) => {
-                let split = width(0);
-                let (mut left, mut right) = (BTreeSet::new(), BTreeSet::new());
-                left.extend(join.left_keys.iter().flat_map(Expr::columns));
-                right.extend(join.right_keys.iter().flat_map(Expr::columns));
-                for column in join.residual.iter().flat_map(Expr::columns) {
-                    if column < split {
-                        left.insert(column)
-                    } else {
-                        right.insert(column - split)
-                    };
-                }
-                for &i in &own {
-                    match join.output[i] {
-                        JoinColumn::Left(l) => drop(left.insert(l)),
-                        JoinColumn::Right(r) => drop(right.insert(r)),
-                        JoinColumn::Merged(l, r) => {
-                            left.insert(l);
-                            right.insert(r);
-                        }
-                    }
-                }
-                needed[node.inputs[0].0].extend(left);
-                needed[node.inputs[1].0].extend(right);
-            }
-            Op::Union => {
-                for input in &node.inputs {
-                    needed[input.0].extend(own.iter().copied());
-                }
-            }
-            Op::Sort(keys) => {
-                let from = &mut needed[node.inputs[0].0];
-                from.extend(own);
-                from.extend(keys.iter().flat_map(|key| key.expr.columns()));
-            }
-            Op::Take { .. } => needed[node.inputs[0].0].extend(own),
+        let reads = node.op.reads(&needed[id], node.inputs.len(), &width);
+        for (input, read) in node.inputs.iter().zip(reads) {
+            needed[input.0].extend(read);
         }
     }
     needed
-}
-
-fn aggregate_columns(aggregate: &Aggregate) -> Vec<usize> {
-    aggregate.args.iter().chain(&aggregate.filter).flat_map(Expr::columns).collect()
 }
 
 /// The nodes rewritten so far.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dfc_grammar::ast;
-use dfc_ir::{DataType, Field, Site, Value};
+use dfc_ir::{DataType, Expr, ExprKind, Field, Site, Type, Value};
 
 use crate::{ItemKey, Loc};
 
@@ -46,12 +46,14 @@ pub struct Column {
     /// The expression that gives it was refused, so its type is not known: an expression that uses it is dropped without a
     /// message, because the cause was reported there.
     pub broken: bool,
+    /// It is a number that was made of text by a cast: zeros that led it are gone.
+    pub of_text: bool,
 }
 
 impl Column {
     /// A sound column.
     pub fn new(name: impl Into<String>, ty: DataType, path: Vec<PathStep>) -> Self {
-        Column { name: name.into(), ty, path, broken: false }
+        Column { name: name.into(), ty, path, broken: false, of_text: false }
     }
 }
 
@@ -103,6 +105,17 @@ impl<'a> Scope<'a> {
             Scope::None => None,
             Scope::Row(columns) => columns.get(index),
             Scope::Pair { left, right } => left.get(index).or_else(|| right.get(index.checked_sub(left.len())?)),
+        }
+    }
+
+    /// Whether an expression is a number that a cast has made of text, here or on its way here.
+    pub fn made_of_text(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Column(index) => self.column(*index).is_some_and(|column| column.of_text),
+            ExprKind::Cast(inner, _) if e.ty.ty.is_numeric() => {
+                inner.ty.ty == Type::String || self.made_of_text(inner)
+            }
+            _ => false,
         }
     }
 

@@ -163,6 +163,10 @@ impl ItemContext<'_> {
     /// An operator that is no shuffle, in a stream.
     fn misplaced(&mut self, link: &Call, last: bool) {
         let name = link.name.text.as_str();
+        if program(self.db, self.root).hidden.contains(name) {
+            // Its declaration has a syntax error.
+            return;
+        }
         let at = self.loc(link.name.span);
         let (source, sink) = (table().get(name, Role::Source), table().get(name, Role::Sink));
         let labelled = |label: &str| link.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == label));

@@ -1,12 +1,16 @@
 //! Operators that look at many rows: `aggregate distinct sort` (D7).
 
 use dfc_grammar::ast::{Arg, Expr, ExprKind};
-use dfc_ir::plan::{Op, SortKey};
+use dfc_ir::plan::{AggFunction, Op, SortKey};
 use dfc_ir::{Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::{AggregateKey, Aggregation, Column, Loc, LocalDiagnostic, Scope};
 
 use super::{Flow, Input, ItemContext, LocalNode, broken, schema};
 use crate::bind::Bound;
+
+/// Aggregates whose result depends on the order of the rows.
+const ORDER_MATTERS: &[AggFunction] =
+    &[AggFunction::First, AggFunction::Last, AggFunction::Collect, AggFunction::StringAgg];
 
 impl ItemContext<'_> {
     pub(super) fn aggregate(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
@@ -75,11 +79,19 @@ impl ItemContext<'_> {
             });
             outputs.push(expr);
         }
+        for aggregate in &aggregation.aggregates {
+            if ORDER_MATTERS.contains(&aggregate.function)
+                && let Some(at) = self.sites.loc(aggregate.site)
+            {
+                self.order_matters(&flow.nature, &format!("`{}`", aggregate.function.name()), at);
+            }
+        }
         let outputs: Option<Vec<Ir>> = outputs.into_iter().collect::<Option<_>>().filter(|_| sound);
         let (Some(keys), Some(outputs), Some(from)) = (keys, outputs, flow.output) else {
             return Flow::new(Some(columns), None);
         };
         let output = self.aggregate_nodes(bound, keys, aggregation, outputs, &columns, from);
+        self.note_computed(&output, &columns);
         Flow::new(Some(columns), Some(output))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident};
+use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Span};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
 use dfc_typeck::{Column, LocalDiagnostic, Scope};
@@ -19,6 +19,8 @@ struct Condition {
     residual: Option<Ir>,
     /// Plain fields that are equal: (left, right), each in its own side's numbers.
     equal: Vec<(usize, usize)>,
+    /// An equality of decimals that have no key type in common: where, and the two types.
+    inexact: Option<(Span, Type, Type)>,
 }
 
 impl Condition {
@@ -74,6 +76,10 @@ impl ItemContext<'_> {
 
     fn two_sides(&mut self, flow: Flow, right: Option<Flow>, shape: Option<Shape>, bound: &Bound<'_>) -> Flow {
         let (Some(right), Some(shape)) = (right, shape) else { return Flow::unknown() };
+        // The other side is read whole before a row passes, whatever the operator.
+        if flow.nature.endless.is_none() || bound.operator.clause("whole").is_none() {
+            self.side_must_end(&right.nature, bound.call);
+        }
         let (Some(left_columns), Some(right_columns)) = (&flow.columns, &right.columns) else { return Flow::unknown() };
         let Some(on) = bound.get("on").filter(|_| !bound.failed) else { return Flow::unknown() };
         self.gone = Arc::new(flow.gone.iter().chain(right.gone.iter()).cloned().collect());
@@ -101,7 +107,7 @@ impl ItemContext<'_> {
             output,
         });
         let joined = self.node(bound.call, Some(op), vec![flow.output, right.output], Some(columns));
-        Flow { gone: Arc::new(gone), ..joined }
+        Flow { gone: Arc::new(gone), nature: right.nature, ..joined }
     }
 
     /// Types `on:` and takes its equalities out as keys. After a refusal nothing more is said about the output.
@@ -129,6 +135,11 @@ impl ItemContext<'_> {
                     condition.right_keys.push(b);
                 }
                 None => {
+                    if let IrKind::Binary(BinaryOp::Eq, a, b) = &checked.expr.kind
+                        && a.ty.ty != b.ty.ty
+                    {
+                        condition.inexact.get_or_insert((conjunct.span, a.ty.ty.clone(), b.ty.ty.clone()));
+                    }
                     condition.residual = Some(match condition.residual.take() {
                         Some(before) => and(before, checked.expr),
                         None => checked.expr,
@@ -137,6 +148,15 @@ impl ItemContext<'_> {
             }
         }
         if !sound {
+            return None;
+        }
+        if condition.left_keys.is_empty()
+            && let Some((at, l, r)) = condition.inexact
+        {
+            let message = format!("rows can't be matched by {l} and {r}: no decimal of 38 digits holds both");
+            let problem = LocalDiagnostic::error("E0453", self.loc(at), message, "no key in common")
+                .help(format!("bring one side to the other's type: `round(…, {}) as {r}`", scale(&r)));
+            self.error(problem);
             return None;
         }
         if condition.left_keys.is_empty() {
@@ -302,6 +322,13 @@ impl ItemContext<'_> {
             }
         }
         sound.then_some(taken)
+    }
+}
+
+fn scale(ty: &Type) -> u8 {
+    match ty {
+        Type::Decimal(_, scale) => *scale,
+        _ => 0,
     }
 }
 

@@ -56,6 +56,7 @@ impl ItemContext<'_> {
                 None => None,
             };
         };
+        self.literal_password(param, &arg.value);
         let value = self.value(bound, param, ty, &arg.value)?;
         if let OptionValue::Value(value) = &value {
             self.in_range(bound, param, value, &arg.value)?;
@@ -90,6 +91,7 @@ impl ItemContext<'_> {
                 },
                 _ => continue,
             };
+            self.increment_has_nulls(bound, param, &named, columns);
             let indices: Vec<Option<usize>> = named.iter().map(|e| self.field(columns, e)).collect();
             match indices.into_iter().collect::<Option<Vec<usize>>>() {
                 Some(indices) => {
@@ -100,6 +102,42 @@ impl ItemContext<'_> {
             }
         }
         sound.then_some(options)
+    }
+
+    /// A lint: rows without a value in the column that says what is new are never new.
+    fn increment_has_nulls(&mut self, bound: &Bound<'_>, param: &Param, named: &[&Expr], columns: &[Column]) {
+        let [Expr { kind: ExprKind::Name(name), span }] = named else { return };
+        let Some(column) = columns.iter().find(|c| c.name == *name && c.ty.nullable) else { return };
+        if param.name != "increment" || bound.get("nulls").is_some() {
+            return;
+        }
+        let mut problem = LocalDiagnostic::warning(
+            "W0402",
+            self.loc(*span),
+            format!("the increment column `{name}` may be null, and it isn't said what happens with such rows"),
+            column.ty.to_string(),
+        )
+        .help("take a column that is never null, or say it: `nulls: skip`");
+        if let Some(step) = column.path.first() {
+            problem = problem.related(step.loc.clone(), step.words.clone());
+        }
+        self.error(problem);
+    }
+
+    /// A lint: a password that stands in the pipeline's text.
+    fn literal_password(&mut self, param: &Param, e: &Expr) {
+        let ExprKind::Literal(Literal::String(text)) = &e.kind else { return };
+        if !(password_in(text) || (param.name.contains("password") && !text.is_empty())) {
+            return;
+        }
+        let problem = LocalDiagnostic::warning(
+            "W0601",
+            self.loc(e.span),
+            "a password stands in the pipeline's text, and goes wherever the text goes",
+            "readable by everyone",
+        )
+        .help("keep it outside: `secret(\"NAME\")` reads an environment variable, `secret_file(\"path\")` a file");
+        self.error(problem);
     }
 
     /// What stays secret: `secret("NAME")`, `secret_file("path")`, or a text, which then no plan shows.
@@ -194,6 +232,13 @@ impl ItemContext<'_> {
         );
         None
     }
+}
+
+/// Whether a URL has a password: `postgres://user:password@host/db`.
+fn password_in(text: &str) -> bool {
+    let authority = text.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
 /// A path as the runtime opens it: relative ones start at the pipeline's folder; `-` and URLs stay.

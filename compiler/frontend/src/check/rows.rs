@@ -243,6 +243,7 @@ impl ItemContext<'_> {
             match &expr {
                 Some(expr) => {
                     columns[index].ty = expr.ty.clone();
+                    columns[index].of_text = Scope::Row(&input).made_of_text(expr);
                     columns[index].path.push(step);
                 }
                 None => columns[index] = broken(&input[index].name, input[index].path.clone()),
@@ -254,6 +255,8 @@ impl ItemContext<'_> {
     }
 
     pub(super) fn take(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
+        let at = self.loc(bound.call.name.span);
+        self.order_matters(&flow.nature, "which rows `take` keeps", at);
         let limit = self.constant_arg(bound, "n");
         let offset = self.constant_arg(bound, "offset");
         let number = |value: Option<OptionValue>| match value {
@@ -310,7 +313,8 @@ impl ItemContext<'_> {
             }
             _ => vec![self.step(arg.span, "computed here")],
         };
-        (Column::new(name, expr.ty.clone(), path), Some(expr))
+        let of_text = Scope::Row(input).made_of_text(&expr);
+        (Column { of_text, ..Column::new(name, expr.ty.clone(), path) }, Some(expr))
     }
 
     /// A field by its bare name. Broken fields are refused silently.

@@ -7,7 +7,7 @@ use dfc_typeck::conversions::common_type;
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
 
 use super::chain::Position;
-use super::{Flow, Input, ItemContext, LocalNode, schema};
+use super::{Flow, Input, ItemContext, LocalNode, Nature, schema};
 use crate::bind::{Bound, bind};
 use crate::operators::{Role, table};
 
@@ -45,14 +45,18 @@ impl ItemContext<'_> {
             self.error(problem);
             return Flow::unknown();
         }
+        let natures: Vec<Nature> = flows.iter().map(|(flow, _)| flow.nature.clone()).collect();
         let branches: Option<Vec<Branch>> = flows
             .into_iter()
             .map(|(flow, name)| Some(Branch { columns: flow.columns?, output: flow.output, name }))
             .collect();
-        match (branches, fill) {
+        let endless = natures.into_iter().find_map(|nature| nature.endless);
+        let nature = Nature { endless, ..Nature::default() }.after(operator, call, None, &self.places);
+        let flow = match (branches, fill) {
             (Some(branches), Some(fill)) if !bound.failed => self.unite(call, branches, fill),
             _ => Flow::unknown(),
-        }
+        };
+        Flow { nature, ..flow }
     }
 
     /// `fill: null`. `None`: something else was given.

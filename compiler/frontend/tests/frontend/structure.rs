@@ -40,7 +40,12 @@ fn settings_are_checked() {
     assert_eq!(settings("parallelism: 1, parallelism: 2"), ["E0603"]);
     assert_eq!(settings("checkpoint { interval: 30s }"), ["W0201"]);
     assert_eq!(settings("checkpoint: off"), [""; 0]);
-    assert_eq!(settings("delivery: exactly_once"), ["E0220"]);
+    assert_eq!(settings("delivery: exactly_once"), ["E0801"], "the standard output takes nothing back");
+    assert_eq!(settings("delivery: at_least_once, rerun: restart, restart { attempts: 3, backoff: 10s }"), [""; 0]);
+    assert_eq!(settings("delivery: twice"), ["E0605"]);
+    assert_eq!(settings("restart: off"), [""; 0]);
+    assert_eq!(settings("restart { attempts: -1 }"), ["E0606"]);
+    assert_eq!(settings("schedule: 5m"), ["E0220"]);
 }
 
 #[test]

@@ -281,12 +281,23 @@ impl Checker<'_> {
         {
             common = expected.with_nullable(true);
         }
+        if let Some((value, e)) = values.iter().find(|(value, e)| !is_loose(e) && rounds(&value.ty.ty, &common.ty)) {
+            let from = value.ty.ty.clone();
+            self.lint_rounding(&from, &common.ty, what, e.span);
+        }
         let mut converted = Vec::new();
         for (value, e) in values {
             let value = if common.ty == Type::Null { value } else { self.convert_plain(value, &common.ty, e.span)? };
             converted.push(value);
         }
         Some((converted, common))
+    }
+
+    /// A lint where values that meet are rounded to a common decimal type.
+    pub(crate) fn lint_rounding(&mut self, from: &Type, to: &Type, what: &str, span: Span) {
+        self.warning("W0509", span, format!("{what} are brought to {to}, which rounds this one"), format!("{from}"))
+            .note("no decimal of 38 digits holds both, so the digits after the point give way")
+            .help(format!("say how it is rounded, `round(…, n)`, or convert it: `… as {to}`"));
     }
 
     fn no_common_type<T>(&mut self, values: &[(Expr, &ast::Expr)], what: &str, span: Span) -> Option<T> {
@@ -313,6 +324,11 @@ impl Checker<'_> {
         }
         None
     }
+}
+
+/// Whether a decimal loses digits after the point in another decimal type.
+pub(crate) fn rounds(from: &Type, to: &Type) -> bool {
+    matches!((from, to), (Type::Decimal(_, s), Type::Decimal(_, s2)) if s2 < s)
 }
 
 fn is_true(e: &Expr) -> bool {

@@ -7,6 +7,7 @@ use super::literals::is_loose;
 use super::names::{list_of, written};
 use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes};
 use super::results::result_type;
+use super::branches::rounds;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Function};
 
@@ -176,6 +177,12 @@ impl Checker<'_> {
 
     pub(crate) fn convert_arguments(&mut self, args: Vec<Argument<'_>>, choice: &Choice<'_>) -> Option<Vec<Expr>> {
         let mut values = Vec::new();
+        if let Some((arg, to)) =
+            args.iter().zip(&choice.types).find(|(arg, to)| !arg.loose && rounds(&arg.value.ty.ty, to))
+        {
+            let (from, at) = (arg.value.ty.ty.clone(), arg.syntax.span);
+            self.lint_rounding(&from, to, "the arguments", at);
+        }
         for (arg, to) in args.into_iter().zip(&choice.types) {
             let value = if arg.loose {
                 super::literals::adapt(arg.value, to, super::literals::Adapt::Place)

@@ -375,7 +375,7 @@ fn sides(common: &Type, left: &Type, right: &Type) -> (Type, Type) {
 }
 
 /// The order of values of one ordered type; others stay as they are.
-fn order(a: &Value<'_>, b: &Value<'_>) -> std::cmp::Ordering {
+pub(crate) fn order(a: &Value<'_>, b: &Value<'_>) -> std::cmp::Ordering {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Int(a), Value::Int(b)) | (Value::Decimal(a), Value::Decimal(b)) => a.cmp(b),

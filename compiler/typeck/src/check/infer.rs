@@ -31,6 +31,20 @@ impl Checker<'_> {
         }
     }
 
+    /// The operand of `is null`; a lint where it is never null.
+    fn never_null(&mut self, value: &ast::Expr, negated: bool, span: Span) -> Option<Expr> {
+        let checked = self.infer(value, None)?;
+        let certain = !checked.ty.nullable && !matches!(checked.kind, ExprKind::Literal(_) | ExprKind::Cast(..));
+        if certain && self.state.locals.is_none() && self.state.dead == 0 {
+            let places = self.places_of(&checked);
+            let always = if negated { "always" } else { "never" };
+            self.warning("W0510", span, format!("this is {always} true: its type has no null"), checked.ty.to_string())
+                .related_all(places)
+                .help("leave the test out, or declare the field with `?` if it may be null");
+        }
+        Some(checked)
+    }
+
     fn infer_form(&mut self, e: &ast::Expr, expected: Option<&DataType>) -> Option<Expr> {
         use ast::ExprKind as Kind;
         let span = e.span;
@@ -52,7 +66,7 @@ impl Checker<'_> {
             Kind::In { negated, value, list } => self.is_in(*negated, value, list, span),
             Kind::Pattern { negated, regex, value, pattern } => self.pattern(*negated, *regex, value, pattern, span),
             Kind::IsNull { negated, value } => {
-                let value = self.infer(value, None)?;
+                let value = self.never_null(value, *negated, span)?;
                 let is_null = self.node(ExprKind::IsNull(Box::new(value)), DataType::of(Type::Bool), span)?;
                 self.negated_if(*negated, is_null, span)
             }

@@ -1,0 +1,289 @@
+//! Guarantees (`E08xx`): how often a row counts in the targets, how each source goes on after a failure, and which operator
+//! weakens what the job asks for (D9).
+//!
+//! All of it follows from the clauses of the declarations (`resumes`, `guarantees`, `bounded`, `inexact`) and from the arguments
+//! that these name; no connector is known by name.
+
+use std::sync::Arc;
+
+use dfc_ir::plan::{CheckpointSettings, Op, OptionValue};
+use dfc_ir::{Options, Site};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
+
+use crate::check::{ItemCheck, item_check};
+use crate::db::{Db, SourceFile};
+use crate::items::program;
+use crate::operators::{Operator, Role, table};
+use crate::places;
+pub use crate::settings::Delivery;
+use crate::settings::{JobCheck, job};
+
+/// The words behind `resumes`, and what they mean.
+const RESUMES: &[(&str, &str)] = &[
+    ("byte_offset", "at the byte after the last whole record"),
+    ("row_group", "at the row group it was in"),
+    ("row_number", "at the number of the row"),
+    ("keyset", "behind the key of the last row it read"),
+    ("offset", "at the offset of each partition"),
+];
+
+/// What a job guarantees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarantees {
+    /// How often a row counts in the targets.
+    pub delivery: Delivery,
+    /// Why it isn't more: one sentence for each operator that weakens it.
+    pub weakened_by: Vec<String>,
+    /// What happens after a failure.
+    pub after_failure: String,
+    /// How each source goes on.
+    pub sources: Vec<End>,
+    /// What each sink guarantees.
+    pub sinks: Vec<End>,
+    /// What a second run over the same rows may give differently.
+    pub varies: Vec<String>,
+    /// What is wrong with it.
+    pub problems: Vec<LocalDiagnostic>,
+}
+
+/// A source or a sink.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its name in plans: `orders`, `sink.csv`.
+    pub name: String,
+    /// The connector.
+    pub connector: String,
+    /// What it guarantees, as a sentence.
+    pub words: String,
+}
+
+impl Guarantees {
+    /// The guarantees as `dfc check -v` and editors show them.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("delivery: {}", self.delivery.words())];
+        lines.extend(self.weakened_by.iter().map(|why| format!("  because {why}")));
+        lines.push(format!("after a failure: {}", self.after_failure));
+        let ends = self.sources.iter().map(|end| ("source", end)).chain(self.sinks.iter().map(|end| ("sink", end)));
+        lines.extend(ends.map(|(role, end)| {
+            let name = end.name.strip_prefix("sink.").unwrap_or(&end.name);
+            let of = if name == end.connector { String::new() } else { format!(" ({})", end.connector) };
+            format!("{role} {name}{of}: {}", end.words)
+        }));
+        lines.extend(self.varies.iter().map(|what| format!("not the same in every run: {what}")));
+        lines
+    }
+}
+
+/// An end of the graph with its declaration.
+pub struct Known<'a> {
+    item: &'a ItemKey,
+    check: &'a ItemCheck,
+    name: &'a str,
+    site: Site,
+    /// Its declaration.
+    pub operator: &'static Operator,
+    /// Its arguments.
+    pub options: &'a Options,
+}
+
+impl Known<'_> {
+    /// Where it is written.
+    pub fn loc(&self) -> Loc {
+        let written = (self.site.0 as usize).checked_sub(1).and_then(|i| self.check.sites.get(i));
+        written.cloned().unwrap_or_else(|| places::name_of(self.item))
+    }
+
+    /// Its file.
+    pub fn path(&self) -> Option<&str> {
+        self.options.get("path").and_then(OptionValue::text)
+    }
+
+    /// The standard input or output, or a device: what went through can't be had again.
+    fn is_stream(&self) -> bool {
+        self.path().is_some_and(is_stream)
+    }
+
+    fn is_compressed(&self) -> bool {
+        let named = |path: &str| [".gz", ".zst"].iter().any(|end| path.ends_with(end));
+        match self.options.get("compression").and_then(OptionValue::text) {
+            Some("auto") => self.path().is_some_and(named),
+            Some(other) => other != "none",
+            None => false,
+        }
+    }
+
+    /// Why a source is read by one task, if it is.
+    pub fn unsplittable(&self) -> Option<String> {
+        let one_file = self.path().is_some_and(|path| !path.contains(['*', '?', '[', '{']));
+        if self.is_stream() {
+            Some(format!("`{}` is a stream", self.name))
+        } else if one_file && self.is_compressed() {
+            Some(format!("`{}` is one compressed file", self.name))
+        } else {
+            None
+        }
+    }
+
+    /// How a source goes on; `Err`: why it can't.
+    fn resumes(&self) -> Result<String, String> {
+        let name = self.name;
+        if self.is_stream() {
+            return Err(format!("`{name}` reads a stream, which can't be read again"));
+        }
+        match self.operator.clause_for("resumes", self.options).and_then(|words| words.first()) {
+            Some(word) => {
+                let known = RESUMES.iter().find(|(known, _)| known == word);
+                let place = known.map_or_else(|| format!("at its {}", word.replace('_', " ")), |(_, words)| (*words).into());
+                let again = if self.is_compressed() { ", reading again up to there" } else { "" };
+                Ok(format!("goes on {place}{again}"))
+            }
+            None => Err(format!("`{name}` has no position to go on from")),
+        }
+    }
+
+    /// What a sink guarantees.
+    fn guarantees(&self) -> (Delivery, &'static str) {
+        if self.is_stream() {
+            return (Delivery::AtLeastOnce, "at least once: what was written to a stream can't be taken back");
+        }
+        match self.operator.clause_for("guarantees", self.options).and_then(|words| words.first()).map(String::as_str) {
+            Some("exactly_once") => (Delivery::ExactlyOnce, "exactly once"),
+            Some("idempotent") => (Delivery::ExactlyOnce, "exactly once: a row that is written again is the same row"),
+            _ => (Delivery::AtLeastOnce, "at least once: rows since the last checkpoint may be written again"),
+        }
+    }
+}
+
+/// Whether a path stands for a stream rather than a file.
+pub fn is_stream(path: &str) -> bool {
+    path == "-" || path.starts_with("/dev/")
+}
+
+/// What the job of a program guarantees; `None` for a library.
+#[salsa::tracked]
+pub fn guarantees(db: &dyn Db, root: SourceFile) -> Option<Arc<Guarantees>> {
+    let settings = job(db, root).as_ref()?;
+    let checks = checks(db, root);
+    let known: Vec<Known<'_>> = checks.iter().flat_map(|(key, check)| ends(key, check)).collect();
+    let (sources, sinks): (Vec<&Known<'_>>, Vec<&Known<'_>>) =
+        known.iter().partition(|end| end.operator.role == Role::Source);
+    Some(Arc::new(judge(settings, &sources, &sinks, varying(&checks))))
+}
+
+/// The sources and sinks of a program, as far as they are sound.
+pub fn known_ends(db: &dyn Db, root: SourceFile) -> Vec<Known<'_>> {
+    checks(db, root).into_iter().flat_map(|(key, check)| ends(key, check)).collect()
+}
+
+fn checks(db: &dyn Db, root: SourceFile) -> Vec<(&ItemKey, &ItemCheck)> {
+    let items = program(db, root).items.iter().filter_map(|item| {
+        let key = item.key(db);
+        let rows = matches!(key.namespace, Namespace::Stream | Namespace::Sink);
+        rows.then(|| (key, item_check(db, root, *item).as_ref()))
+    });
+    items.collect()
+}
+
+fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known<'a>> {
+    check.nodes.iter().filter_map(move |node| {
+        let (connector, role, options) = match &node.op {
+            Op::Source(source) => (&source.connector, Role::Source, &source.options),
+            Op::Sink(sink) => (&sink.connector, Role::Sink, &sink.options),
+            _ => return None,
+        };
+        let operator = table().get(connector, role)?;
+        Some(Known { item, check, name: &node.name, site: node.site, operator, options })
+    })
+}
+
+/// Operators that keep whichever row comes first.
+fn varying(checks: &[(&ItemKey, &ItemCheck)]) -> Vec<String> {
+    let nodes = checks.iter().flat_map(|(_, check)| &check.nodes);
+    let which = nodes.filter_map(|node| match &node.op {
+        Op::Distinct { keys, order } if order.is_empty() && !keys.is_empty() => {
+            Some(format!("`{}` keeps the row that arrives first", node.name))
+        }
+        _ => None,
+    });
+    which.collect()
+}
+
+fn judge(settings: &JobCheck, sources: &[&Known<'_>], sinks: &[&Known<'_>], varies: Vec<String>) -> Guarantees {
+    let mut out = Guarantees {
+        delivery: Delivery::ExactlyOnce,
+        weakened_by: Vec::new(),
+        after_failure: String::new(),
+        sources: Vec::new(),
+        sinks: Vec::new(),
+        varies,
+        problems: Vec::new(),
+    };
+    let mut beginning = None;
+    for source in sources {
+        let words = match source.resumes() {
+            Ok(words) => words,
+            Err(why) => {
+                beginning.get_or_insert_with(|| why.clone());
+                "can't go on in the middle".into()
+            }
+        };
+        if source.operator.clause_for("inexact", source.options).is_some() {
+            let why = format!("`{}` may miss rows, or read some twice", source.name);
+            weaken(&mut out, settings, Delivery::Inexact, why, source);
+        }
+        out.sources.push(end(source, words));
+    }
+    for sink in sinks {
+        let (delivery, words) = sink.guarantees();
+        if delivery < Delivery::ExactlyOnce {
+            let why = format!("`{}` may write rows again after a failure", sink.operator.name);
+            weaken(&mut out, settings, delivery, why, sink);
+        }
+        out.sinks.push(end(sink, words.into()));
+    }
+    out.after_failure = match (&settings.job.checkpoint, &beginning) {
+        (None, _) => "a run starts again from the beginning (`checkpoint: off`)".into(),
+        (Some(_), Some(why)) => format!("a run starts again from the beginning: {why}"),
+        (Some(checkpoint), None) => resumed(checkpoint),
+    };
+    let endless = sources.iter().find(|s| s.operator.clause_for("bounded", s.options).is_none());
+    if let (Some(source), Some(off)) = (endless, &settings.off) {
+        let message = "a job that never ends needs checkpoints: without them its rows never count as written";
+        let problem = LocalDiagnostic::error("E0802", off.clone(), message, "switched off here")
+            .related(source.loc(), format!("`{}` never ends", source.name))
+            .help("take `checkpoint: off` out");
+        out.problems.push(problem);
+    }
+    out
+}
+
+fn end(known: &Known<'_>, words: String) -> End {
+    End { name: known.name.into(), connector: known.operator.name.clone(), words }
+}
+
+fn resumed(checkpoint: &CheckpointSettings) -> String {
+    let every = dfc_eval::format_value(
+        &dfc_ir::Value::Duration(i64::try_from(checkpoint.interval_ms).unwrap_or(i64::MAX).saturating_mul(1_000)),
+        &dfc_ir::Type::Duration,
+    );
+    let place = checkpoint.storage.as_deref().unwrap_or(".dfc");
+    format!("a run goes on from the last checkpoint, taken every {every} in `{place}`")
+}
+
+/// Notes what an operator weakens, and refuses it where the job asks for more.
+fn weaken(out: &mut Guarantees, settings: &JobCheck, to: Delivery, why: String, by: &Known<'_>) {
+    out.delivery = out.delivery.min(to);
+    if let Some((wanted, at)) = &settings.wanted
+        && *wanted > to
+    {
+        let message = format!("this job must deliver {}, and {why}", wanted.words());
+        let problem = LocalDiagnostic::error("E0801", by.loc(), message, to.words())
+            .related(at.clone(), "asked for here")
+            .help(match to {
+                Delivery::AtLeastOnce => "write to a file or a database, or ask for less: `delivery: at_least_once`",
+                _ => "take out what makes it inexact, or the setting `delivery`",
+            });
+        out.problems.push(problem);
+    }
+    out.weakened_by.push(why);
+}

@@ -1,0 +1,79 @@
+//! What is wrong with a job as a whole: its settings against its sources and sinks (D9).
+//!
+//! Each rule is a function over the ends of the graph; none of them knows a connector by name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dfc_ir::plan::{ErrorPolicy, OptionValue};
+use dfc_typeck::LocalDiagnostic;
+
+use crate::db::{Db, SourceFile};
+use crate::guarantees::{Known, known_ends};
+use crate::items::beside;
+use crate::operators::Role;
+use crate::settings::{JobCheck, job};
+
+/// What is wrong with the job of a program.
+#[salsa::tracked]
+pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
+    let Some(settings) = job(db, root) else { return Arc::default() };
+    let ends = known_ends(db, root);
+    let mut out = Vec::new();
+    rejects_apart(root.path(db), settings, &ends, &mut out);
+    more_tasks_than_splits(settings, &ends, &mut out);
+    state_on_one_disk(settings, &ends, &mut out);
+    Arc::new(out)
+}
+
+/// The rejected rows and a sink's can't go to one file.
+fn rejects_apart(root: &Path, settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+    let Some(folder) = &settings.job.errors.to else { return };
+    let file = beside(root, &format!("{folder}/{}", ErrorPolicy::file_name(&settings.job.name)));
+    let Some(at) = settings.place("errors", "to") else { return };
+    for sink in ends.iter().filter(|end| end.operator.role == Role::Sink) {
+        let Some(path) = sink.path().filter(|path| crate::files::normalise(Path::new(path)) == file) else { continue };
+        let message = format!("`{path}` is written twice: the rejected rows go there too");
+        let problem = LocalDiagnostic::error("E0315", sink.loc(), message, "written here")
+            .related(at.clone(), "rejected rows are kept in this folder")
+            .help("give the rejected rows a folder of their own");
+        out.push(problem);
+    }
+}
+
+/// Tasks for which the sources have nothing to read.
+fn more_tasks_than_splits(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+    let (Some(tasks), Some(at)) = (settings.job.parallelism, settings.place("", "parallelism")) else { return };
+    let sources: Vec<&Known<'_>> = ends.iter().filter(|end| end.operator.role == Role::Source).collect();
+    let whole: Vec<String> = sources.iter().filter_map(|source| source.unsplittable()).collect();
+    if whole.is_empty() || whole.len() < sources.len() || tasks <= whole.len() {
+        return;
+    }
+    let reads = if whole.len() == 1 { "one task reads".into() } else { format!("{} tasks read", whole.len()) };
+    let message = format!("{tasks} tasks are asked for, and only {reads}: {}", whole.join(", "));
+    let problem = LocalDiagnostic::warning("W0801", at, message, "more tasks than there is to read")
+        .help("split the input into several files, uncompressed or each compressed by itself, or take the setting out");
+    out.push(problem);
+}
+
+/// State that is lost with this machine's disk, while the target is elsewhere and keeps what it has.
+fn state_on_one_disk(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+    let Some(checkpoint) = &settings.job.checkpoint else { return };
+    if checkpoint.storage.as_ref().is_some_and(|storage| storage.contains("://")) {
+        return;
+    }
+    let server = |end: &&Known<'_>| {
+        let url = matches!(end.options.get("url"), Some(url) if *url != OptionValue::Absent);
+        end.operator.role == Role::Sink && url
+    };
+    let Some(sink) = ends.iter().find(server) else { return };
+    let place = checkpoint.storage.as_deref().unwrap_or(".dfc");
+    let message = format!("the job's checkpoints are on this machine's disk only (`{place}`), and its target is elsewhere");
+    let mut problem = LocalDiagnostic::warning("W0802", sink.loc(), message, "outlives this disk")
+        .note("with the disk the job's position would be lost: a new run could not tell what the target has already")
+        .help("keep them on another machine too: `checkpoint { storage: \"s3://bucket/prefix\" }`");
+    if let Some(at) = settings.place("checkpoint", "storage") {
+        problem = problem.related(at, "on this disk");
+    }
+    out.push(problem);
+}

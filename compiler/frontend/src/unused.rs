@@ -1,0 +1,118 @@
+//! Computed fields that nothing reads (`W0401`), and declarations that nothing uses (`W0203`).
+//!
+//! A field is followed through the streams by what each of them reads of its inputs: one query an item, so that an edit asks
+//! only the neighbours anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dfc_diagnostics::Severity;
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
+
+use crate::check::{Input, ItemCheck, item_check};
+use crate::db::{Db, SourceFile};
+use crate::items::{ItemNode, program};
+use crate::references::references;
+
+/// A field computed by a node: which node, which of its columns, the field's name, where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Computed {
+    /// Position among the item's nodes.
+    pub node: usize,
+    /// Position among the node's columns.
+    pub column: usize,
+    /// The field's name.
+    pub name: String,
+    /// Where it is computed (counted).
+    pub loc: Loc,
+}
+
+/// Columns that an item reads of another; `None`: it has errors, so nobody knows.
+type Reads = Option<BTreeMap<ItemKey, BTreeSet<usize>>>;
+
+/// The items that read each source and stream, by its name.
+#[salsa::tracked]
+fn reader_map<'db>(db: &'db dyn Db, root: SourceFile) -> BTreeMap<String, Vec<ItemNode<'db>>> {
+    let program = program(db, root);
+    let mut map: BTreeMap<String, Vec<ItemNode<'db>>> = BTreeMap::new();
+    for item in &program.items {
+        for reference in &references(db, *item).reads {
+            if let Some(read) = program.find(Namespace::Stream, &reference.name) {
+                map.entry(read.key(db).name.clone()).or_default().push(*item);
+            }
+        }
+    }
+    map
+}
+
+#[salsa::tracked]
+fn readers<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<ItemNode<'db>> {
+    reader_map(db, root).get(&item.key(db).name).cloned().unwrap_or_default()
+}
+
+/// What an item reads of others where all that it gives is wanted.
+#[salsa::tracked]
+fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Reads> {
+    let check = item_check(db, root, item);
+    if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
+        return Arc::new(None);
+    }
+    let width = check.columns.as_ref().map_or(0, |columns| columns.len());
+    let needed = needed_columns(check, (0..width).collect());
+    let mut reads: BTreeMap<ItemKey, BTreeSet<usize>> = needed.streams;
+    if let Some(Input::Stream(passed)) = &check.output {
+        reads.entry(passed.clone()).or_default().extend(0..width);
+    }
+    Arc::new(Some(reads))
+}
+
+/// Computed fields of a stream or sink that nothing reads.
+#[salsa::tracked]
+pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<LocalDiagnostic> {
+    let check = item_check(db, root, item);
+    if check.computed.is_empty() || (check.output.is_none() && item.key(db).namespace == Namespace::Stream) {
+        return Vec::new();
+    }
+    let mut wanted = BTreeSet::new();
+    let readers = readers(db, root, item);
+    if readers.is_empty() {
+        wanted.extend(0..check.columns.as_ref().map_or(0, |columns| columns.len()));
+    }
+    for reader in readers {
+        let Some(reads) = reads(db, root, *reader).as_ref() else { return Vec::new() };
+        wanted.extend(reads.get(item.key(db)).into_iter().flatten());
+    }
+    let needed = needed_columns(check, wanted);
+    let idle = check.computed.iter().filter(|computed| !needed.nodes[computed.node].contains(&computed.column));
+    idle.map(|computed| {
+        let name = &computed.name;
+        LocalDiagnostic::warning("W0401", computed.loc.clone(), format!("nothing reads the field `{name}`"), "computed in vain")
+            .help("take it out, or lead it to the sink")
+    })
+    .collect()
+}
+
+/// The columns needed of each node of an item, and of the streams that it reads.
+struct Needed {
+    nodes: Vec<BTreeSet<usize>>,
+    streams: BTreeMap<ItemKey, BTreeSet<usize>>,
+}
+
+/// `output`: the columns that are wanted of what comes out.
+fn needed_columns(check: &ItemCheck, output: BTreeSet<usize>) -> Needed {
+    let mut nodes = vec![BTreeSet::new(); check.nodes.len()];
+    let mut streams: BTreeMap<ItemKey, BTreeSet<usize>> = BTreeMap::new();
+    if let Some(Input::Node(last)) = &check.output {
+        nodes[*last] = output;
+    }
+    for (id, node) in check.nodes.iter().enumerate().rev() {
+        let width = |_: usize| node.schema.len();
+        for (input, read) in node.inputs.iter().zip(node.op.reads(&nodes[id], node.inputs.len(), &width)) {
+            match input {
+                Input::Node(input) => nodes[*input].extend(read),
+                Input::Stream(stream) => streams.entry(stream.clone()).or_default().extend(read),
+            }
+        }
+    }
+    Needed { nodes, streams }
+}
