@@ -111,6 +111,7 @@ codes! {
     MATCH_ELSE = "E0127", "an `else` arm that is not the last one";
     MISSING_COMMA = "E0128", "a comma is missing";
     LIST_TYPE = "E0129", "a list type without the type of its elements";
+    NAME_TOO_LONG = "E0130", "a name that is too long";
 }
 
 #[cfg(test)]

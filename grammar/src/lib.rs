@@ -77,21 +77,24 @@ pub struct Limits {
     /// Operators that stand over one another in the tree of one expression, those outside its brackets included. No
     /// expression tree is higher than this and twice the nesting together.
     pub operators: usize,
+    /// Bytes of a name.
+    pub name_bytes: usize,
 }
 
 /// The limits in force.
-pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operators: 500 };
+pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operators: 500, name_bytes: 1_000 };
 
 /// Parses a file. Any text will do.
 pub fn parse(text: &str) -> Parse {
     if text.len() > LIMITS.file_bytes {
-        let message = format!("the file has {} bytes; at most {} are read", text.len(), LIMITS.file_bytes);
+        let message = format!("a file has {} MiB at most, this one is larger", LIMITS.file_bytes >> 20);
         let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "")
             .help("split it, and take the parts in with `use`");
         return Parse { errors: vec![fault], ..Parse::default() };
     }
     let tokens = lex(text);
     let (mut errors, mut broken) = (Vec::new(), Vec::new());
+    errors.extend(tokens.iter().filter_map(long_name));
     let cuts = items::cut(text, &tokens);
     let mut file = File { doc: file_doc(text, &tokens), items: Vec::with_capacity(cuts.len()) };
     let mut end = 0;
@@ -106,6 +109,17 @@ pub fn parse(text: &str) -> Parse {
     stray_comments(text, &tokens[end..], &mut errors);
     errors.sort_by_key(|error| (error.span.start, error.span.end));
     Parse { file, tokens, errors, broken }
+}
+
+/// A name past the limit: it would be copied into every message and every plan.
+fn long_name(token: &Token) -> Option<SyntaxError> {
+    let length = (token.span.end - token.span.start) as usize;
+    let name = matches!(token.kind, TokenKind::Name | TokenKind::QuotedName);
+    (name && length > LIMITS.name_bytes).then(|| {
+        let message = format!("a name has {} bytes at most, this one has {length}", LIMITS.name_bytes);
+        SyntaxError::new(error::NAME_TOO_LONG, Span { end: token.span.start, ..token.span }, message, "too long")
+            .help("give it a shorter name")
+    })
 }
 
 /// What is known of an item that has a mistake.

@@ -136,7 +136,7 @@ fn each_mistake_is_one_message_at_its_place() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for (code, title) in CODES {
-        let elsewhere = ["E0124", "E0125"];
+        let elsewhere = ["E0124", "E0125", "E0130"];
         assert!(seen.contains(code) || elsewhere.contains(code), "no case for {code}, {title}");
     }
 }
@@ -239,6 +239,10 @@ fn limits_are_errors_by_name() {
     }
     let large = " ".repeat(LIMITS.file_bytes + 1);
     assert_eq!(parse(&large).errors[0].code, "E0125");
+    let name = |bytes: usize| format!("const {} = 1", "a".repeat(bytes));
+    assert_eq!(parse(&name(LIMITS.name_bytes)).errors, []);
+    let long = parse(&name(LIMITS.name_bytes + 1)).errors;
+    assert_eq!(long.iter().map(|error| error.code).collect::<Vec<_>>(), ["E0130"]);
 }
 
 #[test]

@@ -232,6 +232,12 @@ fn read(system: &dyn FileSystem, path: &Path) -> Result<Arc<str>, String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(bytes);
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text.into()),
+        // Only the start of a large file was read, perhaps to the middle of a character; that it is too large is said later.
+        Err(error)
+            if error.as_bytes().len() > dfc_grammar::LIMITS.file_bytes && error.utf8_error().error_len().is_none() =>
+        {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into())
+        }
         Err(error) => Err(format!("it is not UTF-8 text (byte {} can't be read)", error.utf8_error().valid_up_to())),
     }
 }

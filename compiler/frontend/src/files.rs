@@ -36,10 +36,7 @@ pub struct RealFiles;
 impl FileSystem for RealFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(path)?;
-        if file.metadata()?.is_file() {
-            return std::fs::read(path);
-        }
-        // A device may never end; one byte more than is read tells that it was too much.
+        // A device may never end, and a file be larger than the memory; one byte more than is read tells that it was too much.
         let mut bytes = Vec::new();
         file.by_ref().take(dfc_grammar::LIMITS.file_bytes as u64 + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
