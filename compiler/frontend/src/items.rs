@@ -193,10 +193,15 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
         if let Some(position) = open.iter().position(|f| *f == library) {
             let mut names: Vec<String> = open[position..].iter().map(|f| shown(f.path(db))).collect();
             names.push(shown(library.path(db)));
-            let message = format!("these files use each other in a circle: {}", names.join(" → "));
-            let problem = LocalDiagnostic::error("E0205", at, message, "this closes the circle")
-                .help("move what both need into a file of its own, and use that from both");
-            program.problems.push(problem);
+            program.problems.push(match names.as_slice() {
+                [own, _] => LocalDiagnostic::error("E0205", at, format!("{own} uses itself"), "this very file")
+                    .help("take the line out"),
+                _ => {
+                    let message = format!("these files use each other in a circle: {}", names.join(" → "));
+                    LocalDiagnostic::error("E0205", at, message, "this closes the circle")
+                        .help("move what both need into a file of its own, and use that from both")
+                }
+            });
         } else if let Err(why) = library.text(db) {
             let message = format!("can't read `{}`: {why}", used.path);
             let problem = LocalDiagnostic::error("E0207", at, message, "used here")
