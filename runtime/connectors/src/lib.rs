@@ -15,6 +15,7 @@ mod jsonl;
 mod locate;
 mod options;
 mod parquet;
+mod postgres;
 mod print;
 pub mod registry;
 mod rows;
@@ -173,6 +174,8 @@ pub enum Encoded {
     Bytes(Vec<u8>),
     /// Rows still to be encoded by `write` (for formats that can't be encoded in pieces).
     Rows(Batch),
+    /// Pieces that belong to different places in the target, each with its own: `day=2026-01-31`.
+    Parts(Vec<(String, Encoded)>),
 }
 
 /// An opened sink. Encoding runs in the tasks, in parallel; writing is one at a time, in order where there is one.

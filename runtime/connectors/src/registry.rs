@@ -15,6 +15,7 @@ const SOURCES: &[(&str, OpenSource)] = &[
     ("parquet", crate::parquet::open_source),
     ("generate", crate::generate::open_source),
     ("sqlite", crate::sqlite::open_source),
+    ("postgres", crate::postgres::open_source),
 ];
 
 /// What can be written.
@@ -25,6 +26,7 @@ const SINKS: &[(&str, OpenSink)] = &[
     ("print", crate::print::open_sink),
     ("discard", crate::discard::open_sink),
     ("sqlite", crate::sqlite::open_sink),
+    ("postgres", crate::postgres::open_sink),
 ];
 
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {

@@ -60,6 +60,12 @@ const FINDERS: &[Finder] = &[
         fields: crate::sqlite::find_fields,
         names: Some(crate::sqlite::find_names),
     },
+    Finder {
+        connector: "postgres",
+        reach: Reach::Network,
+        fields: crate::postgres::find_fields,
+        names: Some(crate::postgres::find_names),
+    },
 ];
 
 /// Where the fields of a connector are looked up; `None` where it has none of its own.

@@ -17,7 +17,9 @@ pub(crate) use feed::{
 };
 pub(crate) use keys::{Key, KeyValue};
 pub(crate) use order::{Catalogue, From, Order, OrderOptions};
-pub(crate) use sink::{DatabaseSink, LedgerRow, Load, Loaded, MODES, Mode, Owner, Session, Target, TargetOptions};
+pub(crate) use sink::{
+    DatabaseSink, LedgerRow, Load, Loaded, MODES, Mode, Owner, Session, Target, TargetOptions, upsert_key,
+};
 
 use crate::ConnectError;
 

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dfc_ir::Schema;
 use serde_json::{Value as Json, json};
 
 use super::spool::{OpenFile, SpoolReader, keep_only, sync_folder};
 use super::{LEDGER, SPOOL};
+use crate::options::OptionReader;
 use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Sealed, Sink, SinkSummary, SpoolFile};
 
 /// What happens with the rows of the table.
@@ -27,6 +29,26 @@ pub(crate) enum Mode {
 /// The modes by name; the first is the default.
 pub(crate) const MODES: [(&str, Mode); 4] =
     [("insert", Mode::Insert), ("upsert", Mode::Upsert), ("replace", Mode::Replace), ("truncate", Mode::Truncate)];
+
+/// The columns of `key:`, which goes with `mode: upsert` and with nothing else.
+///
+/// # Errors
+/// One without the other.
+pub(crate) fn upsert_key(options: &OptionReader, mode: Mode, schema: &Schema) -> Result<Vec<String>, ConnectError> {
+    let wrong = |message: &str| Err(ConnectError::new("R0202", message));
+    let external = |name: &String| match schema.index_of(name) {
+        Some(at) => schema.fields[at].external_name().to_string(),
+        None => name.clone(),
+    };
+    match (mode, options.names("key")?) {
+        (Mode::Upsert, Some(key)) if !key.is_empty() => Ok(key.iter().map(external).collect()),
+        (Mode::Upsert, _) => {
+            wrong("`mode: upsert` needs `key`, the fields that find the row that is there: `key: [id]`")
+        }
+        (_, None) => Ok(Vec::new()),
+        (_, Some(_)) => wrong("`key` goes with `mode: upsert` only"),
+    }
+}
 
 /// An entry of a target's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,6 +268,9 @@ impl DatabaseSink {
         let ours = entries.iter().filter(|entry| entry.lineage == owner.lineage).count();
         // An entry that somebody has removed isn't made again: nobody would notice.
         if ours == 0 && self.resumed_at.is_none_or(|number| number == 0) {
+            if !fresh {
+                self.alone(owner, &entries)?;
+            }
             if fresh {
                 let mut others: Vec<&LedgerRow> = entries.iter().collect();
                 others.dedup_by_key(|entry| entry.lineage.clone());
@@ -279,11 +304,8 @@ impl DatabaseSink {
         }
     }
 
-    /// Reads the entries of this lineage, and refuses where the target belongs to another one.
-    fn stand(&self, owner: &Owner) -> Result<Option<Vec<u64>>, ConnectError> {
-        let mut session = self.session()?;
-        let entries = session.entries(owner)?;
-        self.give_back(session);
+    /// Refuses where another run of the job hasn't ended.
+    fn alone(&self, owner: &Owner, entries: &[LedgerRow]) -> Result<(), ConnectError> {
         if let Some(other) = entries.iter().find(|entry| entry.lineage != owner.lineage && !entry.finished) {
             let message = format!(
                 "{} is being written by another run of this job (lineage {}, epoch {}), which has not ended",
@@ -294,6 +316,15 @@ impl DatabaseSink {
             return Err(ConnectError::new(LEDGER, message)
                 .help("go on with that run where its checkpoints are; if they are lost, start with `--fresh`: what that run wrote stays in the table"));
         }
+        Ok(())
+    }
+
+    /// Reads the entries of this lineage, and refuses where the target belongs to another one.
+    fn stand(&self, owner: &Owner) -> Result<Option<Vec<u64>>, ConnectError> {
+        let mut session = self.session()?;
+        let entries = session.entries(owner)?;
+        self.give_back(session);
+        self.alone(owner, &entries)?;
         let mut lanes: Vec<&LedgerRow> = entries.iter().filter(|entry| entry.lineage == owner.lineage).collect();
         lanes.sort_by_key(|entry| entry.lane);
         let stand: Vec<u64> = lanes.iter().map(|entry| entry.n).collect();

@@ -12,7 +12,7 @@ use super::catalogue::{self, identifier, table};
 use super::{Access, failed, open, rows};
 use crate::database::{
     CONSTRAINT, Class, DatabaseSink, Fit, LedgerRow, Load, Loaded, MODES, Mode, Owner, REFUSED, Session, Target,
-    TargetOptions, VALUE, check, fits, match_columns, quoted,
+    TargetOptions, VALUE, check, fits, match_columns, quoted, upsert_key,
 };
 use crate::options::OptionReader;
 use crate::rows::shown;
@@ -33,23 +33,7 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let name = options.required("table")?.to_string();
     let mode = options.choice("mode", &MODES)?;
     let create = options.choice("create", &[("never", false), ("if_missing", true)])?;
-    let key = options.names("key")?;
-    let key = match (mode, key) {
-        (Mode::Upsert, Some(key)) if !key.is_empty() => key,
-        (Mode::Upsert, _) => {
-            return Err(ConnectError::new(
-                "R0202",
-                "`mode: upsert` needs `key`, the fields that find the row that is there",
-            )
-            .help("add `key: [id]`"));
-        }
-        (_, None) => Vec::new(),
-        (_, Some(_)) => return Err(ConnectError::new("R0202", "`key` goes with `mode: upsert` only")),
-    };
-    let key: Vec<String> = key
-        .iter()
-        .map(|name| schema.index_of(name).map_or(name.clone(), |at| schema.fields[at].external_name().to_string()))
-        .collect();
+    let key = upsert_key(&options, mode, schema)?;
     quoted(&name)?;
     for field in &schema.fields {
         quoted(field.external_name())?;

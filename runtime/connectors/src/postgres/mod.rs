@@ -1,0 +1,16 @@
+//! PostgreSQL: tables and queries as sources, tables as sinks.
+
+mod address;
+mod binary;
+mod catalogue;
+mod session;
+mod sink;
+mod source;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tls;
+
+pub(crate) use catalogue::{find_fields, find_names};
+pub(crate) use sink::open_sink;
+pub(crate) use source::open_source;
