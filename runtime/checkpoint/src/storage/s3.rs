@@ -150,17 +150,14 @@ impl Storage for S3Storage {
     }
 
     fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
-        let read = async { self.operator.read_with(name).range(0..limit.saturating_add(1)).await };
-        let bytes = match self.wait(read) {
-            Ok(bytes) => bytes.to_vec(),
-            // An empty object has no first byte to ask for.
-            Err(error) if error.kind() == ErrorKind::RangeNotSatisfied => Vec::new(),
-            Err(error) => return Err(self.error("read", name, &error)),
-        };
-        if bytes.len() as u64 > limit {
+        let length =
+            self.wait(self.operator.stat(name)).map_err(|error| self.error("read", name, &error))?.content_length();
+        if length > limit {
             return Err(StorageError::TooLarge { place: self.place(name), limit });
         }
-        Ok(bytes)
+        let read = async { self.operator.read_with(name).range(0..length).await };
+        let bytes = self.wait(read).map_err(|error| self.error("read", name, &error))?;
+        Ok(bytes.to_vec())
     }
 
     fn list(&self, below: &str) -> Result<Vec<Object>, StorageError> {
