@@ -116,7 +116,7 @@ impl Sink for MemorySink {
         match encoded {
             Encoded::Rows(batch) => self.written.lock().unwrap_or_else(|e| e.into_inner()).push(batch),
             // `AsTheyAre` gives rows only.
-            Encoded::Bytes(_) => {}
+            Encoded::Bytes(_) | Encoded::Parts(_) => {}
         }
         Ok(())
     }

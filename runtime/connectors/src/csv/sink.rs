@@ -11,7 +11,10 @@ use dfc_ir::{Schema, Type};
 
 use super::dialect::Dialect;
 use super::{exact, header};
-use crate::files::{COMPRESSIONS, ENCODINGS, Encoding, InputFile, MODES, OutputOptions, encode, io_error, open_input};
+use crate::files::{
+    COMPRESSIONS, ENCODINGS, Encoding, FolderSink, InputFile, MODES, OutputOptions, encode, io_error, open_input,
+    refuse_folder_options, text_folder, text_parts,
+};
 use crate::options::OptionReader;
 use crate::rows::shown;
 use crate::text::format::{WriteText, writer};
@@ -47,6 +50,21 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
         mode: options.choice("mode", &MODES)?,
         compression: options.choice("compression", &COMPRESSIONS)?,
     };
+    if output.path.ends_with('/') {
+        let (folder, by, rest) = text_folder(&options, &output, "csv", schema)?;
+        let begin = if style.header { style.header_line(&rest)? } else { Vec::new() };
+        let (style, rest) = (Arc::new(style), Arc::new(rest));
+        let make = move || {
+            let encoder = Box::new(CsvEncoder::new(style.clone(), rest.clone()));
+            match &by {
+                Some(by) => by.encoder(encoder),
+                None => encoder as Box<dyn Encoder>,
+            }
+        };
+        let parts = text_parts(&output.path, begin, output.compression);
+        return Ok(Box::new(FolderSink::open(folder, cx, Box::new(make), parts)?));
+    }
+    refuse_folder_options(&options, &output.path)?;
     style.open(output, schema, cx)
 }
 

@@ -11,7 +11,7 @@ use crc32fast::Hasher;
 const BLOCK: usize = 256 << 10;
 
 /// The file.
-pub(super) struct Checked {
+pub(crate) struct Checked {
     file: File,
     at: u64,
     crc: Hasher,
@@ -19,12 +19,12 @@ pub(super) struct Checked {
 
 impl Checked {
     /// Goes on at byte `at`, where the file ends.
-    pub(super) fn new(file: File, at: u64) -> Self {
+    pub(crate) fn new(file: File, at: u64) -> Self {
         Checked { file, at, crc: Hasher::new() }
     }
 
     /// The byte after the last one.
-    pub(super) fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
@@ -32,7 +32,7 @@ impl Checked {
     ///
     /// # Errors
     /// When it can't be made durable.
-    pub(super) fn seal(&mut self) -> io::Result<u32> {
+    pub(crate) fn seal(&mut self) -> io::Result<u32> {
         self.file.sync_all()?;
         Ok(std::mem::take(&mut self.crc).finalize())
     }
@@ -55,7 +55,7 @@ impl Write for Checked {
 ///
 /// # Errors
 /// When it can't be read; a file that is too short has other bytes.
-pub(super) fn holds(path: &Path, ranges: impl IntoIterator<Item = (u64, u64, u32)>) -> io::Result<bool> {
+pub(crate) fn holds(path: &Path, ranges: impl IntoIterator<Item = (u64, u64, u32)>) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut block = vec![0; BLOCK];
     for (from, to, crc) in ranges {

@@ -59,6 +59,28 @@ impl<W: Write> Compressor<W> {
         self.inner()
     }
 
+    /// Closes everything and gives the writer below.
+    ///
+    /// # Errors
+    /// When that can't be written.
+    pub(super) fn into_inner(mut self) -> io::Result<W> {
+        self.close(false)?;
+        match self.state {
+            State::Plain(inner) => Ok(inner),
+            _ => Err(broken()),
+        }
+    }
+
+    /// A look at the writer below; none where it was lost with a member that could not be closed.
+    pub(super) fn get(&self) -> Option<&W> {
+        match &self.state {
+            State::Plain(inner) => Some(inner),
+            State::Gzip(encoder) => Some(encoder.get_ref()),
+            State::Zstd(encoder) => Some(encoder.get_ref()),
+            State::Broken => None,
+        }
+    }
+
     /// The writer below.
     ///
     /// # Errors

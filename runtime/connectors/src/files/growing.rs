@@ -231,9 +231,9 @@ impl Growing {
     }
 
     /// Bytes in the open epoch.
-    pub(crate) fn open_bytes(&mut self) -> u64 {
-        let at = self.writer.as_mut().and_then(|writer| writer.inner().ok().map(|checked| checked.at()));
-        at.map_or(0, |at| at - self.sealed)
+    pub(crate) fn open_bytes(&self) -> u64 {
+        let checked = self.writer.as_ref().and_then(Compressor::get);
+        checked.map_or(0, |checked| checked.at() - self.sealed)
     }
 
     /// Closes the open epoch.
@@ -305,7 +305,7 @@ fn ranges(files: &[SpoolFile]) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
 }
 
 /// Removes a file that may be gone already.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),

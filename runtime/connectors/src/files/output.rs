@@ -86,15 +86,11 @@ impl Write for Raw {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Output {
-    /// Opens an output. Missing folders are made.
+    /// Opens an output where its path leads.
     ///
     /// # Errors
     /// When it can't be written, or exists and may not.
-    pub(crate) fn open(options: &OutputOptions) -> Result<Self, ConnectError> {
-        Self::open_at(Place::find(&options.path)?, options)
-    }
-
-    pub(super) fn open_at(place: Place, options: &OutputOptions) -> Result<Self, ConnectError> {
+    pub(crate) fn open_at(place: Place, options: &OutputOptions) -> Result<Self, ConnectError> {
         let name = &options.path;
         let fail = |e: io::Error| io_error("write", name, &e);
         let mut old_bytes = 0;

@@ -12,7 +12,7 @@ use super::paths::io_error;
 use crate::ConnectError;
 
 /// Where an output goes.
-pub(super) enum Place {
+pub(crate) enum Place {
     /// `-`
     Stdout,
     /// A pipe or a device: it can't be replaced.
@@ -33,7 +33,7 @@ impl Place {
     ///
     /// # Errors
     /// It is a folder, can't be written, or is written by another sink.
-    pub(super) fn find(name: &str) -> Result<Self, ConnectError> {
+    pub(crate) fn find(name: &str) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", name, &e);
         if name == "-" {
             return Ok(Place::Stdout);
@@ -67,7 +67,7 @@ impl Place {
 }
 
 /// The error of a file that may not be there.
-pub(super) fn exists(name: &str) -> ConnectError {
+pub(crate) fn exists(name: &str) -> ConnectError {
     ConnectError::new("R0207", format!("`{name}` exists already"))
         .help("remove it, or write `mode: overwrite` or `mode: append`")
 }
@@ -91,7 +91,7 @@ pub(super) fn copy_old(target: &Path, into: &mut impl Write, compression: Compre
 static CLAIMED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
 /// The right to write a file: two outputs of one file would replace each other, and one's rows would be lost.
-pub(super) struct Claim(PathBuf);
+pub(crate) struct Claim(PathBuf);
 
 impl Claim {
     /// `target` is free of links, so that one file has one name.
@@ -126,7 +126,7 @@ fn absent_target(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// The folder that a path lies in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -134,7 +134,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 }
 
 /// The hidden name of something that belongs to a file and lies beside it: `.NAME.dfc-MORE`.
-pub(super) fn hidden_beside(target: &Path, more: &str) -> io::Result<PathBuf> {
+pub(crate) fn hidden_beside(target: &Path, more: &str) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or_else(|| io::Error::other("the path names no file"))?.to_string_lossy();
     // What is added must not make a name too long that is long itself.
     let name = &name[..name.floor_char_boundary(200)];
@@ -142,7 +142,7 @@ pub(super) fn hidden_beside(target: &Path, more: &str) -> io::Result<PathBuf> {
 }
 
 /// Gives a finished file its final name, which lasts.
-pub(super) fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> {
+pub(crate) fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> {
     if mode == Mode::Fail {
         // A link refuses an existing name, a rename would replace it.
         match fs::hard_link(temp, target) {

@@ -189,3 +189,177 @@ fn what_cannot_be_taken_back_says_so() {
         sink.abort();
     }
 }
+
+/// The rows in all parts of a folder, in the order of the parts' names.
+fn parts(folder: &Folder, pattern: &str, connector: &str, schema: &Schema) -> Vec<Vec<Value<'static>>> {
+    let pairs = [("path", text(&folder.name(pattern)))];
+    match crate::files::expand(&folder.name(pattern)) {
+        Ok(_) => read(connector, &pairs, schema).unwrap().rows,
+        Err(_) => Vec::new(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_folder_gets_every_row_once_however_often_the_job_is_killed(count in 0usize..200, seed in any::<u64>(), kind in 0usize..6, roll in 1i64..600) {
+        let (schema, rows) = numbers(count);
+        let folder = Folder::new();
+        let (connector, more) = [
+            ("csv", vec![]),
+            ("csv", vec![("mode", name("append"))]),
+            ("csv", vec![("compression", name("gzip"))]),
+            ("jsonl", vec![("compression", name("zstd")), ("mode", name("fail"))]),
+            ("jsonl", vec![]),
+            ("parquet", vec![]),
+        ][kind].clone();
+        let mut pairs = vec![("path", text(&folder.name("out/"))), ("roll", int(roll))];
+        pairs.extend(more);
+        // Who looks sees nothing that no whole checkpoint covers, nothing twice, and nothing vanish.
+        let seen = std::cell::Cell::new(0);
+        let look = |covered: usize| {
+            let visible = parts(&folder, "out/part-*", connector, &schema);
+            assert!((seen.get()..=covered).contains(&visible.len()) && visible == rows[..visible.len()]);
+            seen.set(visible.len());
+        };
+        let summary = write_with_kills(connector, &pairs, &schema, &rows, seed, &look).unwrap();
+        prop_assert_eq!(summary.rows, count as u64);
+        prop_assert_eq!(parts(&folder, "out/part-*", connector, &schema), rows);
+        // What stays hidden says how far the job came, and nothing else.
+        let hidden: Vec<_> = std::fs::read_dir(folder.path("out")).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+        prop_assert_eq!(hidden.len(), 1);
+        prop_assert_eq!(std::fs::read_dir(&hidden[0]).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_parquet_file_is_whole_or_not_there_however_often_the_job_is_killed(count in 0usize..200, seed in any::<u64>(), fail in any::<bool>()) {
+        let (schema, rows) = numbers(count);
+        let folder = Folder::new();
+        let mode = if fail { "fail" } else { "overwrite" };
+        let pairs = [("path", text(&folder.name("t.parquet"))), ("mode", name(mode)), ("row_group_rows", int(30))];
+        let look = |_: usize| assert!(!folder.path("t.parquet").exists() || folder.names() == ["t.parquet"]);
+        let summary = write_with_kills("parquet", &pairs, &schema, &rows, seed, &look).unwrap();
+        prop_assert_eq!(summary.rows, count as u64);
+        prop_assert_eq!(read("parquet", &pairs[..1], &schema).unwrap().rows, rows);
+        prop_assert_eq!(folder.names(), ["t.parquet"]);
+    }
+}
+
+fn by_day(connector: &str) -> (Schema, Vec<Vec<Value<'static>>>, Vec<(&'static str, OptionValue)>) {
+    let rows = (0..40).map(|n| {
+        let day = if n % 4 == 0 { Value::Null } else { Value::Date(n % 4) };
+        vec![Value::Int(n.into()), day, Value::string(["a", "x/y=1%", ""][n as usize % 3])]
+    });
+    let pairs = vec![("by", OptionValue::Names(vec!["day".into(), "k".into()]))];
+    let _ = connector;
+    (schema("n: int64; day: date?; k: string"), rows.collect(), pairs)
+}
+
+#[test]
+fn rows_lie_in_partitions_in_hives_style() {
+    for connector in ["csv", "jsonl", "parquet"] {
+        let folder = Folder::new();
+        let (fields, rows, mut pairs) = by_day(connector);
+        pairs.push(("path", text(&folder.name("out/"))));
+        write_with_kills(connector, &pairs, &fields, &rows, 5, &|_| ()).unwrap();
+        let left = schema("n: int64");
+        let mut all = 0;
+        for (day, name) in [
+            (None, "__HIVE_DEFAULT_PARTITION__"),
+            (Some(1), "1970-01-02"),
+            (Some(2), "1970-01-03"),
+            (Some(3), "1970-01-04"),
+        ] {
+            for (k, escaped) in [("a", "a"), ("x/y=1%", "x%2Fy%3D1%25"), ("", "")] {
+                let mut found = parts(&folder, &format!("out/day={name}/k={escaped}/part-*"), connector, &left);
+                let wanted =
+                    rows.iter().filter(|row| row[1] == day.map_or(Value::Null, Value::Date) && row[2] == Value::str(k));
+                let wanted: Vec<_> = wanted.map(|row| vec![row[0].clone()]).collect();
+                found.sort_by_key(|row| format!("{:?}", row[0]).len());
+                all += wanted.len();
+                assert_eq!(found, wanted, "{connector}: {name} {k}");
+            }
+        }
+        assert_eq!(all, 40);
+    }
+}
+
+#[test]
+fn a_folder_is_replaced_added_to_or_left_alone() {
+    let (fields, rows) = numbers(10);
+    let folder = Folder::new();
+    let pairs = |mode: &str| [("path", text(&folder.name("out/"))), ("mode", name(mode))];
+    let put = |mode: &str, rows: &[Vec<Value>]| write("csv", &pairs(mode), &fields, vec![batch(&fields, rows)]);
+    let found = || {
+        let mut found = parts(&folder, "out/part-*", "csv", &fields);
+        found.sort_by_key(|row| format!("{row:?}"));
+        found
+    };
+    assert_eq!(put("fail", &rows[..4]).unwrap().0.rows, 4);
+    assert_eq!(put("fail", &rows[..4]).unwrap_err().code, "R0207");
+    put("append", &rows[4..6]).unwrap();
+    assert_eq!(found(), rows[..6]);
+    put("overwrite", &rows[6..7]).unwrap();
+    assert_eq!(found(), rows[6..7]);
+    // Rows that never came replace too.
+    put("overwrite", &[]).unwrap();
+    assert!(found().is_empty());
+    // Without checkpoints nothing hidden stays.
+    assert_eq!(std::fs::read_dir(folder.path("out")).unwrap().count(), 0);
+    // What others have put there is not removed.
+    folder.file("out/notes.txt", "precious");
+    assert_eq!(put("overwrite", &rows).unwrap_err().code, "R0207");
+    put("append", &rows[..1]).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path("out/notes.txt")).unwrap(), "precious");
+    // A job that fails leaves nothing.
+    let spec = SinkSpec { connector: "csv".into(), options: options(&pairs("append")) };
+    let before = folder.names().len() + std::fs::read_dir(folder.path("out")).unwrap().count();
+    let sink = crate::open_sink(&spec, &fields, &context()).unwrap();
+    crate::testing::put(&*sink, vec![batch(&fields, &rows)]).unwrap();
+    sink.abort();
+    drop(sink);
+    assert_eq!(folder.names().len() + std::fs::read_dir(folder.path("out")).unwrap().count(), before);
+}
+
+#[test]
+fn only_partitions_that_get_rows_are_replaced() {
+    let (fields, rows, mut pairs) = by_day("csv");
+    let folder = Folder::new();
+    pairs.push(("path", text(&folder.name("out/"))));
+    let only = |day: i32| rows.iter().filter(|row| row[1] == Value::Date(day)).cloned().collect::<Vec<_>>();
+    write("csv", &pairs, &fields, vec![batch(&fields, &rows)]).unwrap();
+    write("csv", &pairs, &fields, vec![batch(&fields, &only(1)[..1])]).unwrap();
+    let left = schema("n: int64");
+    assert_eq!(
+        parts(&folder, "out/day=1970-01-02/*/part-*", "csv", &left).len(),
+        only(1).len() - only(1).iter().filter(|row| row[2] == only(1)[0][2]).count() + 1
+    );
+    assert_eq!(parts(&folder, "out/day=1970-01-03/*/part-*", "csv", &left).len(), only(2).len());
+}
+
+#[test]
+fn folders_refuse_what_does_not_fit() {
+    let folder = Folder::new();
+    let fields = schema("n: int64; j: json");
+    let code = |pairs: &[(&str, OptionValue)]| write("csv", pairs, &fields, vec![]).unwrap_err().code;
+    let names = |names: &[&str]| OptionValue::Names(names.iter().map(|n| n.to_string()).collect());
+    let path = ("path", text(&folder.name("out/")));
+    assert_eq!(code(&[path.clone(), ("by", names(&["x"]))]), "R0202");
+    assert_eq!(code(&[path.clone(), ("by", names(&["j"]))]), "R0202");
+    assert_eq!(code(&[("path", text(&folder.name("t.csv"))), ("by", names(&["n"]))]), "R0202");
+    assert_eq!(code(&[("path", text(&folder.name("t.csv"))), ("roll", int(9))]), "R0202");
+    let pairs = [("path", text(&folder.name("t.parquet"))), ("mode", name("append"))];
+    assert_eq!(write("parquet", &pairs, &fields, vec![]).unwrap_err().code, "R0202");
+    let all = schema("n: int64");
+    assert_eq!(write("csv", &[path.clone(), ("by", names(&["n"]))], &all, vec![]).unwrap_err().code, "R0202");
+    // Names in a checkpoint don't lead out of the folder.
+    let spool = Folder::new();
+    let sink = open(std::slice::from_ref(&path), &spool, None).unwrap();
+    put_numbers(&*sink, 0..5);
+    let mut sealed = sink.seal(1).unwrap();
+    for hostile in ["../x.csv", "/tmp/x.csv"] {
+        sealed.state = serde_json::json!({ "names": [hostile] });
+        assert_eq!(sink.apply(&sealed).unwrap_err().code, "R0218");
+    }
+}

@@ -7,7 +7,7 @@ use dfc_batch::{Batch, RowError};
 use dfc_ir::plan::SinkSpec;
 use dfc_ir::{Schema, Type};
 
-use crate::files::{COMPRESSIONS, MODES, OutputOptions};
+use crate::files::{COMPRESSIONS, FolderSink, MODES, OutputOptions, refuse_folder_options, text_folder, text_parts};
 use crate::options::OptionReader;
 use crate::text::format::writer;
 use crate::text::sink::TextSink;
@@ -21,6 +21,20 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
         mode: options.choice("mode", &MODES)?,
         compression: options.choice("compression", &COMPRESSIONS)?,
     };
+    if output.path.ends_with('/') {
+        let (folder, by, rest) = text_folder(&options, &output, "jsonl", schema)?;
+        let rest = Arc::new(rest);
+        let make = move || {
+            let encoder = Box::new(JsonEncoder::new(rest.clone()));
+            match &by {
+                Some(by) => by.encoder(encoder),
+                None => encoder as Box<dyn Encoder>,
+            }
+        };
+        let parts = text_parts(&output.path, Vec::new(), output.compression);
+        return Ok(Box::new(FolderSink::open(folder, cx, Box::new(make), parts)?));
+    }
+    refuse_folder_options(&options, &output.path)?;
     let schema = Arc::new(schema.clone());
     let make = move || Box::new(JsonEncoder::new(schema.clone())) as Box<dyn Encoder>;
     Ok(Box::new(TextSink::open(&output, cx, Box::new(|_| Ok(Vec::new())), Box::new(make))?))

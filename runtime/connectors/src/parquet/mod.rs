@@ -1,7 +1,9 @@
 //! Parquet files. `convert` says which of a file's types fit which declared ones and turns arrays into declared form, `source` reads
-//! row groups in parallel, `sink` writes.
+//! row groups in parallel, `sink` writes,
+//! `epochs` a single file of a job with checkpoints.
 
 mod convert;
+mod epochs;
 mod guard;
 mod schema;
 mod sink;

@@ -122,10 +122,11 @@ impl Sink for Print {
                     }
                     Form::Stream { encoder, .. } => match encoder.encode(batch, &mut Vec::new())?.0 {
                         Encoded::Bytes(bytes) => bytes,
-                        Encoded::Rows(_) => Vec::new(),
+                        Encoded::Rows(_) | Encoded::Parts(_) => Vec::new(),
                     },
                 }
             }
+            Encoded::Parts(_) => Vec::new(),
         };
         state.rows += rows;
         if bytes.is_empty() { Ok(()) } else { state.put(&bytes) }
@@ -146,6 +147,10 @@ impl Sink for Print {
     }
 
     fn abort(&self) {}
+
+    fn epochs(&self) -> Result<(), String> {
+        Err("rows that were shown can't be taken back".into())
+    }
 }
 
 #[cfg(test)]

@@ -66,9 +66,10 @@ impl Sink for TextSink {
                 let mut errors = Vec::new();
                 match (self.make)().encode(batch, &mut errors)?.0 {
                     Encoded::Bytes(bytes) => bytes,
-                    Encoded::Rows(_) => return Err(closed()),
+                    Encoded::Rows(_) | Encoded::Parts(_) => return Err(closed()),
                 }
             }
+            Encoded::Parts(_) => return Err(closed()),
         };
         let mut state = self.state();
         match state.output.as_mut().ok_or_else(closed)? {
@@ -103,7 +104,7 @@ impl Sink for TextSink {
     }
 
     fn open_bytes(&self) -> u64 {
-        match &mut self.state().output {
+        match &self.state().output {
             Some(FileOutput::Growing(output)) => output.open_bytes(),
             _ => 0,
         }
