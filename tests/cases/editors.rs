@@ -1,4 +1,5 @@
-//! The editors' set-ups against the real program. Node's packages and Neovim are installed by `tests/run`.
+//! The editors' set-ups against the real program; Neovim's is tested with the language server. Node's packages are installed
+//! by `tests/run`.
 
 use std::process::Command;
 
@@ -16,23 +17,6 @@ fn vs_code() {
         folder.display()
     );
     let test = run(Command::new("npm").arg("test").current_dir(&folder).env("DFC_BINARY", DFC));
-    assert_eq!(test.code, 0, "{}{}", test.stdout, test.stderr);
-}
-
-#[test]
-fn neovim() {
-    let program = python::environment().join("bin/nvim");
-    assert!(program.exists(), "MISSING: Neovim at {}; `tests/run` installs it", program.display());
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let script = root().join("tests/editors/neovim.lua");
-    let test = run(Command::new(program)
-        .args(["--clean", "--headless", "-S"])
-        .arg(script)
-        .current_dir(dir.path())
-        .env("XDG_STATE_HOME", dir.path())
-        .env("DFC_BINARY", DFC)
-        .env("DFC_SETUP", root().join("editors/neovim/dfc.lua"))
-        .env("DFC_FILE", dir.path().join("copy.df")));
     assert_eq!(test.code, 0, "{}{}", test.stdout, test.stderr);
 }
 

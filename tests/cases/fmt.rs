@@ -75,7 +75,11 @@ fn standard_input_to_standard_output() {
             .expect("dfc starts");
         child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("dfc reads");
         let output = child.wait_with_output().expect("dfc ends");
-        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()), (Some(code), out), "{args:?}");
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
+            (Some(code), out),
+            "{args:?}"
+        );
     }
 }
 

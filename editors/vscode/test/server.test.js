@@ -25,6 +25,11 @@ async function session(run) {
   fs.writeFileSync(file, TEXT);
   const child = await launch({ path: binary() }, folder);
   const ended = new Promise((resolve) => child.once("exit", resolve));
+  let said = "";
+  child.stderr.on("data", (text) => (said += text));
+  // A server that ends too early must not be waited for.
+  const early = ended.then((code) => Promise.reject(new Error(`the server ended with ${code}: ${said}`)));
+  early.catch(() => {});
   const connection = protocol.createProtocolConnection(
     new protocol.StreamMessageReader(child.stdout),
     new protocol.StreamMessageWriter(child.stdin),
@@ -38,14 +43,15 @@ async function session(run) {
   });
   connection.listen();
   try {
-    const server = await connection.sendRequest(protocol.InitializeRequest.type, {
+    const server = await Promise.race([early, connection.sendRequest(protocol.InitializeRequest.type, {
       processId: process.pid,
       rootUri: pathToFileURL(folder).href,
       workspaceFolders: [{ uri: pathToFileURL(folder).href, name: "test" }],
       capabilities: { textDocument: { completion: { completionItem: { snippetSupport: true } }, publishDiagnostics: {} } },
-    });
+    })]);
     await connection.sendNotification(protocol.InitializedNotification.type, {});
-    await run({ connection, uri, server, diagnostics: () => new Promise((resolve) => waiting.push(resolve)) });
+    const diagnostics = () => new Promise((resolve) => waiting.push(resolve));
+    await Promise.race([early, run({ connection, uri, server, diagnostics })]);
     await connection.sendRequest(protocol.ShutdownRequest.type);
     await connection.sendNotification(protocol.ExitNotification.type);
     assert.strictEqual(await ended, 0, "the server ends properly");
