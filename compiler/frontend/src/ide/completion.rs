@@ -2,6 +2,7 @@
 //!
 //! [`place`](super::place) says what kind of thing may stand there, [`rows`](super::rows) which fields there are.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use dfc_grammar::TokenKind as T;
@@ -27,7 +28,7 @@ pub fn completion(compiler: &Compiler, root: &Path, file: &Path, offset: usize) 
     let view = View::new(compiler, root, file);
     let offset = view.offset(offset);
     let cursor = Cursor::new(view.text, view.tokens, offset);
-    let mut list = List { view: &view, cursor: &cursor, out: Vec::new() };
+    let mut list = List { view: &view, cursor: &cursor, out: Vec::new(), seen: HashSet::new() };
     list.fill(place::place(&cursor));
     list.out.sort_by(|a, b| a.sort.cmp(&b.sort));
     list.out
@@ -52,6 +53,8 @@ struct List<'a> {
     view: &'a View<'a>,
     cursor: &'a Cursor<'a>,
     out: Vec<Completion>,
+    /// What is in the list already.
+    seen: HashSet<(C, String)>,
 }
 
 /// One entry, before it is put into the list.
@@ -104,7 +107,7 @@ impl List<'_> {
             return;
         }
         let Entry { label, kind, detail, doc, insert, snippet } = entry;
-        if self.out.iter().any(|other| other.label == label && other.kind == kind) {
+        if !self.seen.insert((kind, label.clone())) {
             return;
         }
         let starts = label.to_lowercase().starts_with(&prefix.to_lowercase());
@@ -136,6 +139,13 @@ impl List<'_> {
                 self.words(Rank::Common, words::VALUES);
             }
             Place::Body => self.body(),
+            Place::Statement { top: true } => self.words(Rank::Good, words::PARTS),
+            Place::Statement { top: false } => {
+                for (name, ty) in docs::parameters_in_text(self.cursor) {
+                    self.add(Rank::Best, Entry::plain(&name, C::Param).detail(ty));
+                }
+                self.words(Rank::Good, words::STATEMENTS);
+            }
             Place::Member { base, arg } => self.members(&base, arg.as_ref()),
             Place::Infix => self.infix(),
             Place::Path { written, start, pipelines } => self.paths(&written, start, pipelines),
@@ -268,7 +278,7 @@ impl List<'_> {
         {
             self.labels(arg, operator);
         }
-        let Some(param) = arg.param else { return };
+        let Some(param) = arg.param else { return self.own_operator(arg) };
         let wrapped = arg.value_starts && matches!(param.kind, Kind::Fields);
         match &param.kind {
             Kind::Const(ty) => self.constants(arg, ty),
@@ -318,8 +328,24 @@ impl List<'_> {
         }
     }
 
+    /// An argument of an operator that the program declares.
+    fn own_operator(&mut self, arg: &Arg) {
+        let frame = &self.cursor.frames[arg.frame];
+        let name = frame.callee.filter(|_| arg.operator.is_none()).map(|callee| self.cursor.name(callee));
+        let Some(operator) = name.and_then(|name| docs::own_operator(self.view, name)) else { return };
+        if arg.starts {
+            self.labels(arg, &operator);
+        }
+        let rows = rows::rows(self.view, self.cursor, arg);
+        let expected = expected::of_place(self.view, self.cursor, arg, &rows.left);
+        self.fields(&rows, &expected);
+        self.values(&expected, Rank::Possible);
+        self.functions(&expected, false);
+        self.words(Rank::Common, words::VALUES);
+    }
+
     /// The labels that may stand at an argument's start: parameters not given yet.
-    fn labels(&mut self, arg: &Arg, operator: &'static Operator) {
+    fn labels(&mut self, arg: &Arg, operator: &Operator) {
         let frame = &self.cursor.frames[arg.frame];
         let given = self.cursor.labels_given(frame);
         let variadic = operator.params.iter().any(|param| param.variadic);
@@ -366,7 +392,8 @@ impl List<'_> {
         let name = written(&column.name);
         let label = side.map_or(column.name.clone(), |side| format!("{side}.{name}"));
         let insert = side.map_or(name.clone(), |side| format!("{side}.{name}"));
-        let detail = if column.broken { "not known: its expression has an error".into() } else { column.ty.to_string() };
+        let detail =
+            if column.broken { "not known: its expression has an error".into() } else { column.ty.to_string() };
         let way: Vec<&str> = column.path.iter().map(|step| step.words.as_str()).collect();
         let doc = (!way.is_empty()).then(|| way.join(", "));
         Entry { label, insert, ..Entry::plain(&column.name, C::Field) }.detail(detail).doc(doc)
@@ -407,7 +434,8 @@ impl List<'_> {
                 let given = self.arguments_given(arg);
                 for column in rows.left.iter().filter(|column| arg.starts && !given.contains(&column.name)) {
                     let entry = self.field(column, None);
-                    let insert = format!("{} as ${{1:{}}}", escaped(&written(&column.name)), escaped(&column.ty.to_string()));
+                    let insert =
+                        format!("{} as ${{1:{}}}", escaped(&written(&column.name)), escaped(&column.ty.to_string()));
                     self.add(Rank::Best, entry.snippet(insert));
                 }
                 return;
@@ -488,7 +516,8 @@ impl List<'_> {
             self.functions(&expected, false);
             self.words(Rank::Common, words::VALUES);
             let frame = self.cursor.innermost();
-            if arg.function_arg_starts && frame.is_some_and(|f| !self.cursor.labels_given(f).contains(&"where".into())) {
+            if arg.function_arg_starts && frame.is_some_and(|f| !self.cursor.labels_given(f).contains(&"where".into()))
+            {
                 let doc = "Only rows for which this is true are counted in.".to_string();
                 self.add(Rank::Possible, Entry::plain("where", C::Parameter).snippet("where: $0").doc(Some(doc)));
             }
@@ -543,7 +572,7 @@ impl List<'_> {
             }
             let kind = if global.kind == GlobalKind::Const { C::Const } else { C::Param };
             let rank = match expected.fits(&global.ty) {
-                Some(true) => Rank::Best.max(Rank::Good.min(rank)),
+                Some(true) => Rank::Good.min(rank),
                 Some(false) => Rank::Unlikely,
                 None => rank,
             };
@@ -566,7 +595,13 @@ impl List<'_> {
         for function in FunctionTable::standard().iter().filter(|function| function.aggregate == aggregates) {
             let gives = function.overloads.iter().any(|overload| expected.fits_result(&overload.decl.output));
             let entry = self.function(&function.name);
-            let rank = if aggregates { Rank::Best } else if gives { Rank::Possible } else { Rank::Common };
+            let rank = if aggregates {
+                Rank::Best
+            } else if gives {
+                Rank::Possible
+            } else {
+                Rank::Common
+            };
             self.add(rank, entry);
         }
         if aggregates {
@@ -629,7 +664,11 @@ impl List<'_> {
                 },
                 _ => word.snippet,
             };
-            let label = if matches!(after, Some(T::Is | T::Not)) { insert.split(['$', '"', '[']).next().unwrap_or(insert).trim() } else { word.word };
+            let label = if matches!(after, Some(T::Is | T::Not)) {
+                insert.split(['$', '"', '[']).next().unwrap_or(insert).trim()
+            } else {
+                word.word
+            };
             let entry = Entry { label: label.to_string(), ..Entry::plain(word.word, C::Keyword) };
             self.add(Rank::Common, entry.doc(Some(word.doc.into())).snippet(insert));
         }
@@ -666,7 +705,8 @@ impl List<'_> {
 
     fn bare_names(&self, given: Vec<rows::Given>) -> Vec<String> {
         let others = given.iter().filter(|given| !given.value.touches(self.cursor.offset) && given.label.is_none());
-        let names = others.map(|given| self.view.text[given.value.start..given.value.end].trim_matches('`').to_string());
+        let names =
+            others.map(|given| self.view.text[given.value.start..given.value.end].trim_matches('`').to_string());
         names.collect()
     }
 }

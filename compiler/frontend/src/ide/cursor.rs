@@ -5,8 +5,8 @@
 
 use dfc_grammar::{Token, TokenKind};
 
-use super::view::range;
 use super::TextRange;
+use super::view::range;
 
 /// The words that items start with.
 pub const ITEM_WORDS: &[&str] =
@@ -297,10 +297,11 @@ impl<'a> Cursor<'a> {
         }
         let Some(before) = i.checked_sub(1).and_then(|b| self.solid.get(b)) else { return false };
         if self.item_word() == "sink" {
-            return before.kind == TokenKind::RParen || (is_name(before.kind) && before.span.start as usize != 0 && {
-                // `a b`: two names in a row, the second is a chain of its own.
-                i >= 1 && i - 1 > frame.at
-            });
+            return before.kind == TokenKind::RParen
+                || (is_name(before.kind) && before.span.start as usize != 0 && {
+                    // `a b`: two names in a row, the second is a chain of its own.
+                    i >= 1 && i - 1 > frame.at
+                });
         }
         let gap = self.text.get(before.span.end as usize..start).unwrap_or("");
         let ends = !matches!(before.kind, TokenKind::Colon | TokenKind::Assign | TokenKind::Comma | TokenKind::LBrace);
@@ -321,9 +322,16 @@ fn word_at(text: &str, tokens: &[Token], offset: usize) -> (Inside, TextRange) {
         TokenKind::Comment | TokenKind::Doc | TokenKind::FileDoc | TokenKind::HashComment => (Inside::Other, here),
         TokenKind::BlockComment if at_end && token.text(text).ends_with("*/") => (Inside::Code, here),
         TokenKind::BlockComment => (Inside::Other, here),
-        TokenKind::String | TokenKind::RawString | TokenKind::TripleString | TokenKind::FormatString
+        TokenKind::String
+        | TokenKind::RawString
+        | TokenKind::TripleString
+        | TokenKind::FormatString
         | TokenKind::SingleQuoted => {
-            if at_end && is_closed(token, text) { (Inside::Code, here) } else { (Inside::Text(token), here) }
+            if at_end && is_closed(token, text) {
+                (Inside::Code, here)
+            } else {
+                (Inside::Text(token), here)
+            }
         }
         TokenKind::Number | TokenKind::DateTime => (Inside::Other, here),
         TokenKind::QuotedName if at_end && token.text(text).len() > 1 && token.text(text).ends_with('`') => {

@@ -6,13 +6,14 @@ use dfc_grammar::TokenKind as T;
 use dfc_grammar::ast::{self, Expr, ExprKind, Ident, ParamKind, Span};
 use dfc_ir::DataType;
 use dfc_typeck::functions::type_text;
-use dfc_typeck::{Checker, Column, Function, FunctionTable, Global, NoSites, Scope, UserFn};
+use dfc_typeck::{Checker, Column, Function, FunctionTable, Global, Namespace, NoSites, Scope, UserFn};
 
 use super::cursor::Cursor;
 use super::text::code;
 use super::view::View;
 use crate::items::{ItemNode, parse};
-use crate::operators::{Param, default_text};
+use crate::operators::{Operator, Param, default_text};
+use crate::userops;
 
 /// The documentation above an item.
 pub fn of_item(view: &View<'_>, item: ItemNode<'_>) -> Option<String> {
@@ -44,6 +45,15 @@ pub fn of_global(name: &str, global: &Global) -> String {
     format!("{word} {name}: {}{value}", global.ty)
 }
 
+/// The declaration of an operator of the program.
+pub fn own_operator(view: &View<'_>, name: &str) -> Option<Operator> {
+    let item = view.find(Namespace::Operator, name)?;
+    match item.kind(view.db).as_ref() {
+        ast::ItemKind::Operator(decl) => Some(Operator { doc: of_item(view, item), ..userops::signature(decl) }),
+        _ => None,
+    }
+}
+
 /// A native function's documentation: all of its declarations, with their examples.
 pub fn of_function(function: &Function) -> String {
     let mut out = String::new();
@@ -55,7 +65,8 @@ pub fn of_function(function: &Function) -> String {
         if !overload.doc.is_empty() {
             out.push_str(&format!("\n\n{}", overload.doc));
         }
-        let examples: Vec<&str> = overload.examples.iter().filter(|(_, fails)| !fails).map(|(e, _)| e.as_str()).collect();
+        let examples: Vec<&str> =
+            overload.examples.iter().filter(|(_, fails)| !fails).map(|(e, _)| e.as_str()).collect();
         if !examples.is_empty() {
             out.push_str(&format!("\n\n{}", code(&examples.join("\n"))));
         }
@@ -114,9 +125,10 @@ pub fn fn_result(view: &View<'_>, function: &Arc<UserFn>) -> Option<DataType> {
     checker.check(&Expr { kind: call, span: Span::default() }, None).map(|e| e.ty)
 }
 
-/// The parameters of the function around the cursor, as its text says: names with their types.
+/// The parameters of the function or operator around the cursor, and an operator's states before it, as the text says:
+/// names with their types.
 pub fn parameters_in_text(cursor: &Cursor<'_>) -> Vec<(String, String)> {
-    let mut out = Vec::new();
+    let mut out = states_in_text(cursor);
     if cursor.kind(2) != Some(T::LParen) {
         return out;
     }
@@ -138,6 +150,23 @@ pub fn parameters_in_text(cursor: &Cursor<'_>) -> Vec<(String, String)> {
         }
         if depth == 0 {
             break;
+        }
+    }
+    out
+}
+
+/// `state total: int64 = 0`
+fn states_in_text(cursor: &Cursor<'_>) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    if cursor.item_word() != "operator" {
+        return out;
+    }
+    for at in 3..cursor.solid.len() {
+        if cursor.str(at) == "state" && cursor.kind(at + 2) == Some(T::Colon) {
+            let end = (at + 3..cursor.solid.len()).find(|end| cursor.kind(*end) == Some(T::Assign));
+            let ty =
+                end.and_then(|end| cursor.slice(at + 3, end)).and_then(|range| cursor.text.get(range.start..range.end));
+            out.push((cursor.name(at + 1).to_string(), ty.unwrap_or("").to_string()));
         }
     }
     out

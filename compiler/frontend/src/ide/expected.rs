@@ -87,9 +87,7 @@ impl Expected {
     /// Whether what a function gives fits.
     pub fn fits_result(&self, output: &NativeOutput) -> bool {
         match output {
-            NativeOutput::Type(ty) => {
-                self.0.is_empty() || written(ty).is_none_or(|family| self.0.contains(&family))
-            }
+            NativeOutput::Type(ty) => self.0.is_empty() || written(ty).is_none_or(|family| self.0.contains(&family)),
             _ => true,
         }
     }
@@ -100,8 +98,19 @@ pub fn of_place(view: &View<'_>, cursor: &Cursor<'_>, arg: &Arg, columns: &[Colu
     let count = cursor.solid.len();
     match cursor.last() {
         Some(
-            T::EqEq | T::NotEq | T::Lt | T::Le | T::Gt | T::Ge | T::Plus | T::Minus | T::Star | T::Slash | T::Percent
-            | T::Coalesce | T::Between,
+            T::EqEq
+            | T::NotEq
+            | T::Lt
+            | T::Le
+            | T::Gt
+            | T::Ge
+            | T::Plus
+            | T::Minus
+            | T::Star
+            | T::Slash
+            | T::Percent
+            | T::Coalesce
+            | T::Between,
         ) => operand(view, cursor, count.checked_sub(2), columns),
         Some(T::Div) => Expected(vec![Family::Number]),
         Some(T::Like | T::Matches) => Expected(vec![Family::Text]),

@@ -44,7 +44,9 @@ impl Hints<'_> {
         match kind {
             ItemKind::Source(source) => {
                 let declared = match &source.chain.head.kind {
-                    ExprKind::Call(call) => call.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == "schema")),
+                    ExprKind::Call(call) => {
+                        call.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == "schema"))
+                    }
                     _ => true,
                 };
                 let columns = stream_columns(view.db, view.root, item);
@@ -148,7 +150,8 @@ pub fn change(before: &[Column], after: &[Column], renames: bool) -> String {
         return words.join(", ");
     }
     let old = |name: &str| before.iter().find(|column| column.name == name);
-    let come: Vec<String> = after.iter().filter(|c| old(&c.name).is_none()).map(|c| format!("+ {}", column(c))).collect();
+    let come: Vec<String> =
+        after.iter().filter(|c| old(&c.name).is_none()).map(|c| format!("+ {}", column(c))).collect();
     let changed: Vec<String> = after
         .iter()
         .filter(|c| old(&c.name).is_some_and(|old| old.ty != c.ty && !old.broken && !c.broken))

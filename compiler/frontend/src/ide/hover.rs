@@ -83,7 +83,7 @@ impl About<'_> {
                 let own = docs::parameters_in_text(&self.cursor).into_iter().find(|(name, _)| name == self.word());
                 own.map(|(name, ty)| code(&format!("{name}: {ty}"))).or_else(|| self.value())
             }
-            Place::Infix => self.keyword(),
+            Place::Infix | Place::Statement { .. } => self.keyword(),
             Place::Nothing => self.field_declaration().or_else(|| self.keyword()),
             Place::Path { .. } => None,
         }
@@ -118,21 +118,15 @@ impl About<'_> {
     /// The name that an item is declared by.
     fn declared(&self) -> Option<String> {
         let name = self.word();
-        let namespace = match self.cursor.item_word() {
-            "job" => {
-                let item = self.item_here()?;
-                return Some(self.job(name, item));
-            }
-            "source" | "stream" => return self.stream(name),
-            "sink" => return self.stream(name),
-            "param" | "const" => return self.global(name),
-            "record" => return self.record(name),
-            "fn" => return self.function(name),
-            "operator" => Namespace::Operator,
-            _ => return None,
-        };
-        let item = self.view.find(namespace, name)?;
-        Some(with_doc(code(&format!("operator {name}")), docs::of_item(self.view, item)))
+        match self.cursor.item_word() {
+            "job" => Some(self.job(name, self.item_here()?)),
+            "source" | "stream" | "sink" => self.stream(name),
+            "param" | "const" => self.global(name),
+            "record" => self.record(name),
+            "fn" => self.function(name),
+            "operator" => docs::own_operator(self.view, name).map(|operator| operator_text(&operator)),
+            _ => None,
+        }
     }
 
     fn job(&self, name: &str, item: ItemNode<'_>) -> String {
@@ -190,7 +184,9 @@ impl About<'_> {
             let Some(text) = self.view.text_of(&place.file) else { return step.words.clone() };
             let line = text.get(..place.range.start).unwrap_or("").matches('\n').count() + 1;
             let file = match place.file.file_name() {
-                Some(name) if place.file != *self.view.file.path(self.view.db) => format!("{} ", name.to_string_lossy()),
+                Some(name) if place.file != *self.view.file.path(self.view.db) => {
+                    format!("{} ", name.to_string_lossy())
+                }
                 _ => String::new(),
             };
             format!("{} ({file}line {line})", step.words)
@@ -214,10 +210,7 @@ impl About<'_> {
         let (shuffle, sink) = (operators::table().get(name, Role::Shuffle), operators::table().get(name, Role::Sink));
         let mut text = match shuffle.or(sink) {
             Some(operator) => operator_text(operator),
-            None => {
-                let item = self.view.find(Namespace::Operator, name)?;
-                with_doc(code(&format!("operator {name}")), docs::of_item(self.view, item))
-            }
+            None => operator_text(&docs::own_operator(self.view, name)?),
         };
         let depth = self.cursor.frames.len() - 1;
         let Some(from) = place::chain_start(&self.cursor, depth) else { return Some(text) };
@@ -327,7 +320,9 @@ impl About<'_> {
         let name = self.word();
         let called = self.cursor.next() == Some(T::LParen);
         if self.cursor.next() == Some(T::Colon) && (arg.starts || arg.element_starts) {
-            if arg.starts && let Some(param) = arg.operator.and_then(|operator| operator.param(name)).filter(|p| !p.variadic) {
+            if arg.starts
+                && let Some(param) = arg.operator.and_then(|operator| operator.param(name)).filter(|p| !p.variadic)
+            {
                 let text = code(&format!("{name}: {}", docs::of_param_kind(param)));
                 return Some(with_doc(text, param.doc.clone()));
             }
@@ -445,7 +440,12 @@ impl About<'_> {
         let text = self.token.text(self.view.text);
         let item = dfc_grammar::parse(&format!("const x = {text}")).file.items.into_iter().next()?;
         let ItemKind::Const(constant) = item.kind else { return None };
-        let key = ItemKey { file: self.view.file.index(self.view.db), namespace: Namespace::Value, name: String::new(), nth: 0 };
+        let key = ItemKey {
+            file: self.view.file.index(self.view.db),
+            namespace: Namespace::Value,
+            name: String::new(),
+            nth: 0,
+        };
         let mut sites = NoSites;
         let table = FunctionTable::standard();
         let mut checker = Checker::new(table, self.view.globals(), key, Scope::None, &mut sites);

@@ -204,7 +204,14 @@ impl<'a> Walk<'a> {
     }
 
     /// A field of a chain behind so many links.
-    fn chain(&mut self, cx: &Context<'a>, chain: &Chain, links: usize, name: &str, depth: usize) -> Option<LineageStep> {
+    fn chain(
+        &mut self,
+        cx: &Context<'a>,
+        chain: &Chain,
+        links: usize,
+        name: &str,
+        depth: usize,
+    ) -> Option<LineageStep> {
         if depth > DEPTH {
             return None;
         }
@@ -242,7 +249,14 @@ impl<'a> Walk<'a> {
                     for arg in call.args.iter().filter(|arg| arg.label.is_none()) {
                         from.extend(self.argument(cx, arg, name, depth + 1));
                     }
-                    return self.step(cx, name, Some(&column.ty), "brought together by `union`".into(), call.span, from);
+                    return self.step(
+                        cx,
+                        name,
+                        Some(&column.ty),
+                        "brought together by `union`".into(),
+                        call.span,
+                        from,
+                    );
                 }
                 let place = column.path.first().and_then(|step| self.view.place(&step.loc));
                 let words = format!("read by `{operator}`");
@@ -286,7 +300,8 @@ impl<'a> Walk<'a> {
             return Made::Nothing;
         }
         let after_ty = after.filter(|column| !column.broken).map(|column| &column.ty);
-        let param_of = |arg: &Arg| arg.label.as_ref().and_then(|label| operator.param(&label.text)).filter(|p| !p.variadic);
+        let param_of =
+            |arg: &Arg| arg.label.as_ref().and_then(|label| operator.param(&label.text)).filter(|p| !p.variadic);
         // A name that an argument gives.
         for arg in &link.args {
             let inner: Vec<&Arg> = match (param_of(arg), &arg.value.kind) {

@@ -16,7 +16,9 @@ pub fn listed(view: &View<'_>, written: &str) -> Vec<(String, bool)> {
     let project = normalise(&folder(view.root.path(view.db)));
     let wanted = normalise(&folder(view.file.path(view.db)).join(typed));
     let files = view.db.system();
-    let inside = |inner: &Path, outer: &Path| outer.as_os_str().is_empty() && !inner.starts_with("..") || inner.starts_with(outer);
+    let inside = |inner: &Path, outer: &Path| {
+        outer.as_os_str().is_empty() && !inner.starts_with("..") || inner.starts_with(outer)
+    };
     if !inside(&wanted, &project) || !inside(&files.identity(&wanted), &files.identity(&project)) {
         return Vec::new();
     }

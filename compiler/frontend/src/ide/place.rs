@@ -36,8 +36,10 @@ pub enum Place {
     Arg(Arg),
     /// A value where no row is: of a `param` or `const`.
     Constant,
-    /// A function's body.
+    /// A function's body, or a value in an operator's.
     Body,
+    /// The start of a statement in an operator's body; `top` where states and handlers are declared.
+    Statement { top: bool },
     /// Behind a dot.
     Member {
         /// Where the names before the dots stand, outermost first.
@@ -113,6 +115,13 @@ pub fn place(cursor: &Cursor<'_>) -> Place {
         ("record", Some(T::LBrace)) if depth == 2 => return Place::Nothing,
         ("sink", Some(T::LBrace)) if depth == 2 => return chain_place(cursor, innermost, innermost.part, true),
         ("fn" | "operator", Some(T::LParen)) if depth == 2 && innermost.at == 2 => return Place::Nothing,
+        ("operator", Some(T::LBrace)) if matches!(cursor.last(), Some(T::LBrace | T::RBrace | T::Semicolon)) => {
+            return if is_value_brace(cursor, innermost) {
+                Place::Nothing
+            } else {
+                Place::Statement { top: depth == 2 }
+            };
+        }
         _ => {}
     }
     match arg(cursor) {
@@ -228,6 +237,13 @@ fn is_type_place(cursor: &Cursor<'_>) -> bool {
 /// Whether a brace is that of `record { … }` in a type's place.
 fn is_record_type(cursor: &Cursor<'_>, frame: &Frame) -> bool {
     frame.at.checked_sub(1).is_some_and(|before| cursor.str(before) == "record")
+}
+
+/// Whether a brace of an operator's body is that of a record's value, or of fields, and no block.
+fn is_value_brace(cursor: &Cursor<'_>, frame: &Frame) -> bool {
+    let before = frame.at.checked_sub(1);
+    let word = before.map_or("", |before| cursor.str(before));
+    word == "emit" || matches!(before.and_then(|b| cursor.kind(b)), Some(T::Plus | T::Assign | T::Comma | T::Colon))
 }
 
 /// A place outside all brackets.
@@ -350,7 +366,7 @@ fn expression_place(cursor: &Cursor<'_>) -> Place {
     }
     match cursor.item_word() {
         "param" | "const" => expression(cursor, Place::Constant),
-        "fn" => expression(cursor, Place::Body),
+        "fn" | "operator" => expression(cursor, Place::Body),
         "job" => match cursor.frames.iter().rev().find(|f| f.open == Some(T::LBrace)) {
             Some(frame) => setting(cursor, frame),
             None => Place::Nothing,

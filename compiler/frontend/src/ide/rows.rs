@@ -183,7 +183,8 @@ fn without_broken(view: &View<'_>, cursor: &Cursor<'_>, from: usize, to: usize) 
     }
     let kind = dfc_grammar::parse(&format!("{HEAD}{code}")).file.items.into_iter().next()?.kind;
     let ItemKind::Stream(stream) = &kind else { return None };
-    let key = ItemKey { file: view.file.index(view.db), namespace: Namespace::Stream, name: String::new(), nth: u32::MAX };
+    let key =
+        ItemKey { file: view.file.index(view.db), namespace: Namespace::Stream, name: String::new(), nth: u32::MAX };
     let trace = trace(view.db, view.root, &key, &kind, false);
     trace.after(stream.chain.links.last().map_or(stream.chain.head.span, |l| l.span)).map(<[Column]>::to_vec)
 }

@@ -19,14 +19,22 @@ pub fn signature_help(compiler: &Compiler, root: &Path, file: &Path, offset: usi
     let view = View::new(compiler, root, file);
     let cursor = Cursor::new(view.text, view.tokens, view.offset(offset));
     // In a text too: it may be an argument. But not in a comment.
-    if cursor.inside == Inside::Other && !cursor.solid.last().is_some_and(|last| last.span.end as usize <= cursor.offset) {
+    if cursor.inside == Inside::Other
+        && !cursor.solid.last().is_some_and(|last| last.span.end as usize <= cursor.offset)
+    {
         return None;
     }
     for at in (1..cursor.frames.len()).rev() {
         let frame = &cursor.frames[at];
         let Some(callee) = frame.callee else { continue };
         if let Some(call) = operator_call(&cursor, at) {
-            let operator = call.operator?;
+            let Some(operator) = call.operator else {
+                let operator = docs::own_operator(&view, cursor.name(callee))?;
+                let labelled =
+                    cursor.label(frame).and_then(|label| operator.params.iter().position(|p| p.name == label));
+                let parameter = labelled.or((frame.index < operator.params.len()).then_some(frame.index));
+                return Some(SignatureHelp { signatures: vec![of_operator(&operator)], active: 0, parameter });
+            };
             let parameter = param(&cursor, frame, operator).map(|(number, _)| number);
             return Some(SignatureHelp { signatures: vec![of_operator(operator)], active: 0, parameter });
         }

@@ -31,7 +31,8 @@ pub fn code(text: &str) -> String {
 pub fn table(columns: &[Column], from: impl Fn(&Column) -> String) -> String {
     let mut out = String::from("| field | type | from |\n|---|---|---|\n");
     for column in columns {
-        let ty = if column.broken { "not known: its expression has an error".to_string() } else { column.ty.to_string() };
+        let ty =
+            if column.broken { "not known: its expression has an error".to_string() } else { column.ty.to_string() };
         out.push_str(&format!("| `{}` | `{ty}` | {} |\n", cell(&column.name), cell(&from(column))));
     }
     out

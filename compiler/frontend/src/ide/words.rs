@@ -13,12 +13,24 @@ const fn word(word: &'static str, snippet: &'static str, doc: &'static str) -> W
 
 /// The words that items start with.
 pub const ITEMS: &[Word] = &[
-    word("job", "job ${1:name} {\n    $0\n}", "The job that this file describes, with its settings. A file without one is a library."),
+    word(
+        "job",
+        "job ${1:name} {\n    $0\n}",
+        "The job that this file describes, with its settings. A file without one is a library.",
+    ),
     word("param", "param ${1:name}: ${2:string}", "A value that is given from outside: `--set name=value`."),
     word("const", "const ${1:name} = $0", "A value with a name."),
-    word("record", "record ${1:Name} {\n    ${2:id}: ${3:int64}\n}", "The fields of rows, with their types; `T?` may be null."),
+    word(
+        "record",
+        "record ${1:Name} {\n    ${2:id}: ${3:int64}\n}",
+        "The fields of rows, with their types; `T?` may be null.",
+    ),
     word("source", "source ${1:name} = $0", "Where rows come from: a connector that reads."),
-    word("stream", "stream ${1:name} = $0", "Rows on their way: a source or a stream, and the operators they pass through."),
+    word(
+        "stream",
+        "stream ${1:name} = $0",
+        "Rows on their way: a source or a stream, and the operators they pass through.",
+    ),
     word("sink", "sink ${1:stream} |> $0", "Where rows go to: a stream, and a connector that writes."),
     word("fn", "fn ${1:name}(${2:x}: ${3:int64}) = $0", "An expression with a name and parameters."),
     word("operator", "operator ${1:name}(${2:x}: row ${3:int64}) -> input {\n    $0\n}", "An operator of one's own."),
@@ -38,7 +50,11 @@ pub const TYPES: &[Word] = &[
     word("uint64", "uint64", "A whole number of 64 bits without a sign."),
     word("float32", "float32", "A binary floating point number of 32 bits."),
     word("float64", "float64", "A binary floating point number of 64 bits."),
-    word("decimal", "decimal(${1:18}, ${2:2})", "`decimal(p, s)`: an exact number of `p` digits (38 at most), `s` of them after the point."),
+    word(
+        "decimal",
+        "decimal(${1:18}, ${2:2})",
+        "`decimal(p, s)`: an exact number of `p` digits (38 at most), `s` of them after the point.",
+    ),
     word("string", "string", "Text, UTF-8."),
     word("bytes", "bytes", "Bytes."),
     word("date", "date", "A day of the calendar."),
@@ -58,8 +74,16 @@ pub const VALUES: &[Word] = &[
     word("false", "false", "The truth value false."),
     word("null", "null", "No value: of an optional type only."),
     word("not", "not ", "`not x`: true where `x` is false."),
-    word("if", "if ${1:condition} then ${2:value} else ${3:value}", "`if c then a else b`: `a` where `c` is true, else `b`."),
-    word("match", "match ${1:value} {\n    ${2:\"a\"} => $3,\n    else => $4,\n}", "`match x { \"a\" => 1, else => 0 }`: the value of the first arm that fits."),
+    word(
+        "if",
+        "if ${1:condition} then ${2:value} else ${3:value}",
+        "`if c then a else b`: `a` where `c` is true, else `b`.",
+    ),
+    word(
+        "match",
+        "match ${1:value} {\n    ${2:\"a\"} => $3,\n    else => $4,\n}",
+        "`match x { \"a\" => 1, else => 0 }`: the value of the first arm that fits.",
+    ),
 ];
 
 /// Words that come behind a value.
@@ -76,6 +100,20 @@ pub const INFIX: &[Word] = &[
     word("as", "as ${1:type}", "`x as T`: converts; a value that doesn't fit is a row error."),
     word("as?", "as? ${1:type}", "`x as? T`: converts; null where a value doesn't fit."),
     word("div", "div ", "`a div b`: division of whole numbers, cut to a whole number."),
+];
+
+/// What an operator's body declares.
+pub const PARTS: &[Word] = &[
+    word("state", "state ${1:name}: ${2:int64} = ${3:0} by [${4:key}]", "A value that is kept for each key."),
+    word("on row", "on row {\n    $0\n}", "What happens with each row."),
+    word("on end", "on end {\n    $0\n}", "What happens for each key when the input has ended."),
+];
+
+/// The statements of an operator's body.
+pub const STATEMENTS: &[Word] = &[
+    word("let", "let ${1:name} = $2;", "A value with a name, to the end of the block."),
+    word("emit", "emit { ...row, $1 };", "Gives a row out."),
+    word("if", "if $1 {\n    $0\n}", "Does something where a condition is true."),
 ];
 
 /// Words that stand behind others in an expression, for what is said of them.

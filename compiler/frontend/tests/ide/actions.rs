@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use dfc_compiler::ide::{ActionKind, CodeAction, code_actions};
-use dfc_compiler::Compiler;
+use dfc_compiler::{Catalog, Compiler, NotFound, Request};
+use dfc_ir::{DataType, Field, Schema, Type};
 
 use crate::{HEAD, MAIN, apply, at, between, text};
 
@@ -51,7 +52,10 @@ fn fixes_are_those_of_the_findings() {
 #[test]
 fn a_default_for_null() {
     assert_eq!(after("fn g(x: int64?) -> int64 = x$0\n", "add `?? 0`"), "fn g(x: int64?) -> int64 = x ?? 0\n");
-    assert_eq!(after("fn g(x: int64?) -> int64 = x$0 + 1\n", "add `?? 0`"), "fn g(x: int64?) -> int64 = (x + 1) ?? 0\n");
+    assert_eq!(
+        after("fn g(x: int64?) -> int64 = x$0 + 1\n", "add `?? 0`"),
+        "fn g(x: int64?) -> int64 = (x + 1) ?? 0\n"
+    );
     assert_eq!(
         after("fn g(x: string?) -> string = upper($0x)\n", "add"),
         "fn g(x: string?) -> string = upper(x) ?? \"\"\n"
@@ -60,7 +64,8 @@ fn a_default_for_null() {
 
 #[test]
 fn a_record_of_a_source() {
-    let declared = after("source other_rates = csv(\"r.csv\", sche$0ma: record { id: int64, rate: float64? })\n", "declare");
+    let declared =
+        after("source other_rates = csv(\"r.csv\", sche$0ma: record { id: int64, rate: float64? })\n", "declare");
     assert_eq!(
         declared,
         "record OtherRate { id: int64, rate: float64? }\n\nsource other_rates = csv(\"r.csv\", schema: OtherRate)\n"
@@ -83,6 +88,38 @@ fn a_stream_out_of_a_chain() {
     assert!(all("sink orders |> $0print()$0\n").1.is_empty());
     // Without a selection nothing is offered.
     assert!(all("sink orders |> fil$0ter(id > 1) |> print()\n").1.is_empty());
-    let taken = "stream orders_part = orders\nsink { orders |> $0filter(id > 1)$0 |> print() orders_part |> print() }\n";
+    let taken =
+        "stream orders_part = orders\nsink { orders |> $0filter(id > 1)$0 |> print() orders_part |> print() }\n";
     assert!(after(taken, "extract").contains("stream orders_part2 = orders |> filter(id > 1)"));
+}
+
+/// Knows the fields of every file.
+struct Known;
+
+impl Catalog for Known {
+    fn schema(&self, _: &Request) -> Result<Schema, NotFound> {
+        let number = Field::new("id", DataType::of(Type::INT64));
+        let renamed = Field {
+            external: Some("Created At".into()),
+            ..Field::new("created_at", DataType::optional(Type::DateTime))
+        };
+        Ok(Schema { fields: vec![number, renamed] })
+    }
+}
+
+#[test]
+fn a_record_of_what_a_file_holds() {
+    let (mut compiler, cursors) = at("source s = cs$0v(\"r.csv\")\n");
+    let main = Path::new(MAIN);
+    compiler.set_catalog(std::sync::Arc::new(Known));
+    let actions = code_actions(&compiler, main, main, between(&cursors));
+    let action = actions.iter().find(|action| action.title.starts_with("declare")).expect("an action");
+    let changed = apply(&text(&compiler), &action.edits);
+    assert!(
+        changed.ends_with(
+            "record S {\n    id: int64\n    created_at: datetime? = \"Created At\"\n}\n\n\
+             source s = csv(\"r.csv\", schema: S)\n"
+        ),
+        "{changed}"
+    );
 }

@@ -97,10 +97,7 @@ fn both_sides_of_a_join() {
         fields("stream a = orders |> lookup(csv(\"u.csv\", schema: User), on: user_id == right.id, take: [na$0])\n"),
         ["name"]
     );
-    assert_eq!(
-        fields("stream a = orders |> join(users |> select(id, nick: name), on: id, take: [$0"),
-        ["id", "nick"]
-    );
+    assert_eq!(fields("stream a = orders |> join(users |> select(id, nick: name), on: id, take: [$0"), ["id", "nick"]);
     // The chain inside an argument has its own fields.
     assert_eq!(fields("stream a = orders |> join(users |> filter($0), on: id)\n"), ["id", "name", "country"]);
 }
@@ -141,7 +138,10 @@ fn heads_of_chains() {
     let found = labels("stream a = $0\n");
     assert_eq!(found, ["orders", "users", "union"]);
     assert_eq!(labels("sink $0\n"), ["orders", "users", "union"]);
-    assert_eq!(of_kind("stream b = orders\nstream a = orders |> join($0, on: id)\n", Kind::Stream), ["b", "orders", "users"]);
+    assert_eq!(
+        of_kind("stream b = orders\nstream a = orders |> join($0, on: id)\n", Kind::Stream),
+        ["b", "orders", "users"]
+    );
     let table = labels("stream a = orders |> lookup($0, on: id)\n");
     assert!(table.contains(&"csv".to_string()) && table.contains(&"users".to_string()));
     assert_eq!(of_kind("stream b = orders\nstream a = union(b, $0)\n", Kind::Stream), ["b", "orders", "users"]);
@@ -197,10 +197,7 @@ fn nothing_of_rows_where_no_row_is() {
 #[test]
 fn what_fits_the_type_comes_first() {
     assert_eq!(fields("stream a = orders |> derive(x: upper($0))\n")[0], "status");
-    assert_eq!(
-        fields("stream a = orders |> aggregate(x: sum($0))\n")[..4],
-        ["id", "user_id", "price", "discount"]
-    );
+    assert_eq!(fields("stream a = orders |> aggregate(x: sum($0))\n")[..4], ["id", "user_id", "price", "discount"]);
     assert_eq!(fields("stream a = orders |> filter(\"x\" == $0)\n")[0], "status");
     assert_eq!(fields("stream a = orders |> filter(since <= $0)\n")[0], "at");
 }
@@ -213,10 +210,7 @@ fn functions_with_their_documentation() {
     assert_eq!(upper.insert, "upper($1)");
     assert_eq!(one("stream a = orders |> derive(x: now$0)\n", "now").insert, "now()");
     let net = one("stream a = orders |> derive(x: ne$0)\n", "net");
-    assert_eq!(
-        net.detail.as_deref(),
-        Some("net(price: decimal(15, 2), discount: decimal(4, 2)?) -> decimal(21, 4)")
-    );
+    assert_eq!(net.detail.as_deref(), Some("net(price: decimal(15, 2), discount: decimal(4, 2)?) -> decimal(21, 4)"));
     assert_eq!(net.doc.as_deref(), Some("The price without the discount."));
     // Aggregates only where rows are grouped.
     assert!(!labels("stream a = orders |> derive(x: su$0)\n").contains(&"sum".to_string()));
@@ -359,4 +353,20 @@ fn the_word_under_way_is_replaced() {
     let (compiler, cursors) = at("stream a = orders |> filter($0price > 1)\n");
     let found = completion(&compiler, Path::new(MAIN), Path::new(MAIN), cursors[0]);
     assert_eq!(found[0].range.start, found[0].range.end);
+}
+
+#[test]
+fn operators_of_ones_own() {
+    let total = "/// Adds up.\noperator running(amount: row decimal(18, 2), key: row any) -> input + { total: decimal(38, 2) } {\n    \
+        state total: decimal(38, 2) = 0 by [key]\n    on row { total = $0; emit { ...row, total: total }; }\n}\n";
+    let inside = of_kind(total, Kind::Param);
+    assert_eq!(inside[..3], ["total", "amount", "key"]);
+    let whole = total.replace("$0", "total + amount");
+    let call = format!("{whole}stream a = orders |> runn$0\n");
+    assert_eq!(one(&call, "running").doc.as_deref(), Some("Adds up."));
+    let args = labels(&format!("{whole}stream a = orders |> running($0)\n"));
+    assert_eq!(args[0], "key");
+    assert!(args.contains(&"amount".to_string()) && args.contains(&"price".to_string()));
+    let statements = labels(&total.replace("total = $0;", "$0"));
+    assert!(statements.contains(&"emit".to_string()) && !statements.contains(&"on row".to_string()), "{statements:?}");
 }

@@ -22,7 +22,9 @@ fn shown(pipeline: &str) -> String {
 #[test]
 fn what_links_do() {
     assert_eq!(
-        shown("sink orders\n    |> derive(revenue: price * (1 - discount ?? 0))\n    |> drop(discount, price)\n    |> print()\n"),
+        shown(
+            "sink orders\n    |> derive(revenue: price * (1 - discount ?? 0))\n    |> drop(discount, price)\n    |> print()\n"
+        ),
         "sink orders\n    |> derive(revenue: price * (1 - discount ?? 0))‹+ revenue: decimal(21, 4)›\n    \
          |> drop(discount, price)‹− price, − discount›\n    |> print()\n"
     );

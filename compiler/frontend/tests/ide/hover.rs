@@ -21,8 +21,14 @@ fn holds(pipeline: &str, wanted: &[&str]) {
 
 #[test]
 fn streams_with_their_rows() {
-    holds("stream a$0 = orders |> select(id, total: price)\n", &["stream a", "| `id` | `int64` |", "| `total` | `decimal(15, 2)` |"]);
-    holds("stream a = ord$0ers |> select(id)\n", &["source orders = csv(…)", "| `discount` | `decimal(4, 2)?` |", "declared here"]);
+    holds(
+        "stream a$0 = orders |> select(id, total: price)\n",
+        &["stream a", "| `id` | `int64` |", "| `total` | `decimal(15, 2)` |"],
+    );
+    holds(
+        "stream a = ord$0ers |> select(id)\n",
+        &["source orders = csv(…)", "| `discount` | `decimal(4, 2)?` |", "declared here"],
+    );
     holds("sink ord$0ers |> print()\n", &["source orders"]);
     holds("stream a = orders |> join(us$0ers, on: user_id == right.id)\n", &["source users"]);
     holds("stream a = nothing$0 |> filter(x)\nstream b$0 = a |> filter(y > 1)\n", &[]);
@@ -61,7 +67,10 @@ fn fields_with_their_ways() {
 #[test]
 fn functions_and_parameters() {
     holds("stream a = orders |> derive(x: up$0per(status))\n", &["upper(s: string) -> string", "capital letters"]);
-    holds("stream a = orders |> derive(x: ne$0t(price, discount))\n", &["fn net(", "-> decimal(21, 4)", "without the discount"]);
+    holds(
+        "stream a = orders |> derive(x: ne$0t(price, discount))\n",
+        &["fn net(", "-> decimal(21, 4)", "without the discount"],
+    );
     holds("source s = csv(\"s.csv\", head$0er: false, schema: Order)\n", &["header: bool = true", "first line"]);
     holds("stream a = orders |> join(users, on: id, kind: le$0ft)\n", &["kind: inner | left"]);
     holds("stream a = orders |> sort(de$0sc(id))\n", &["desc(x, nulls: last)"]);
@@ -74,7 +83,10 @@ fn values_and_types() {
     holds("stream a = orders |> derive(x: 1.2$05)\n", &["1.25: decimal(3, 2)"]);
     holds("stream a = orders |> filter(status == \"pa$0id\")\n", &["\"paid\": string"]);
     holds("stream a = orders |> derive(x: @2026-01$0-31)\n", &["date"]);
-    holds("source s = csv(\"s.csv\", schema: Ord$0er)\n", &["record Order {", "discount: decimal(4, 2)?", "at: datetime = \"Created At\"", "What was bought."]);
+    holds(
+        "source s = csv(\"s.csv\", schema: Ord$0er)\n",
+        &["record Order {", "discount: decimal(4, 2)?", "at: datetime = \"Created At\"", "What was bought."],
+    );
     holds("record R { a: str$0ing }\n", &["Text, UTF-8"]);
     holds("stream a = orders |> derive(x: price as flo$0at64)\n", &["floating point"]);
     holds("fn f(first: int64) = fir$0st + 1\n", &["first: int64"]);

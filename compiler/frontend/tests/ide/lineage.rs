@@ -33,14 +33,25 @@ fn from_a_sink_back_to_the_source() {
 #[test]
 fn of_one_field() {
     let tail = |pipeline: &str| -> Vec<String> {
-        of(pipeline).iter().map(|text| text.lines().map(|line| line.trim().split(' ').next().unwrap_or("")).collect::<Vec<_>>().join(" ")).collect()
+        of(pipeline)
+            .iter()
+            .map(|text| {
+                text.lines().map(|line| line.trim().split(' ').next().unwrap_or("")).collect::<Vec<_>>().join(" ")
+            })
+            .collect()
     };
     assert_eq!(tail("stream a = orders |> derive(x: price) |> filter(x$0 > 1)\n"), ["x: price:"]);
     assert_eq!(tail("stream a = orders |> derive(tw$0ice: id * 2)\n"), ["twice: id:"]);
     assert_eq!(tail("stream a = orders |> aggregate(by: [user_id], s$0um: sum(price))\n"), ["sum: price:"]);
-    assert_eq!(tail("stream a = orders |> aggregate(by: [day: date(at)], n: count()) |> filter(da$0y > since)\n"), ["day: at:"]);
+    assert_eq!(
+        tail("stream a = orders |> aggregate(by: [day: date(at)], n: count()) |> filter(da$0y > since)\n"),
+        ["day: at:"]
+    );
     assert_eq!(tail("stream a = orders |> join(users, on: user_id == right.i$0d)\n"), ["id:"]);
-    assert_eq!(tail("stream a = union(orders |> select(id), users |> select(id)) |> filter(i$0d > 1)\n"), ["id: id: id:"]);
+    assert_eq!(
+        tail("stream a = union(orders |> select(id), users |> select(id)) |> filter(i$0d > 1)\n"),
+        ["id: id: id:"]
+    );
     assert_eq!(tail("stream a = orders |> cast(id as string) |> filter(i$0d == \"1\")\n"), ["id: id:"]);
 }
 

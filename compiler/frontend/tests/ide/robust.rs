@@ -92,8 +92,9 @@ fn at_the_end_of_what_is_cut_short() {
 #[test]
 fn any_bytes() {
     let pieces = [
-        "stream ", "a", " = ", "orders", " |> ", "filter(", ")", "(", "{", "}", "[", "]", ",", ":", ".", "\"", "f\"{", "`", "金额", "é", "\n", "sink ",
-        "join(", "on: ", "right.", "job ", "record ", "as ", "@", "1", "\u{feff}", "//", "/*", "match ", "use \"", "\\",
+        "stream ", "a", " = ", "orders", " |> ", "filter(", ")", "(", "{", "}", "[", "]", ",", ":", ".", "\"", "f\"{",
+        "`", "金额", "é", "\n", "sink ", "join(", "on: ", "right.", "job ", "record ", "as ", "@", "1", "\u{feff}",
+        "//", "/*", "match ", "use \"", "\\",
     ];
     let mut seed = 7u64;
     for _ in 0..300 {

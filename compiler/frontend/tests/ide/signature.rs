@@ -39,9 +39,21 @@ fn operators() {
 #[test]
 fn functions() {
     expect("stream a = orders |> derive(x: upper($0))\n", "upper(s: string) -> string", "s: string");
-    expect("stream a = orders |> derive(x: substring(status, $0))\n", "substring(s: string, start: int64)", "start: int64");
-    expect("stream a = orders |> derive(x: substring(status, 1, $0))\n", "substring(s: string, start: int64, count: int64)", "count: int64");
-    expect("stream a = orders |> derive(x: net(price, $0))\n", "net(price: decimal(15, 2), discount: decimal(4, 2)?) -> decimal(21, 4)", "discount: decimal(4, 2)?");
+    expect(
+        "stream a = orders |> derive(x: substring(status, $0))\n",
+        "substring(s: string, start: int64)",
+        "start: int64",
+    );
+    expect(
+        "stream a = orders |> derive(x: substring(status, 1, $0))\n",
+        "substring(s: string, start: int64, count: int64)",
+        "count: int64",
+    );
+    expect(
+        "stream a = orders |> derive(x: net(price, $0))\n",
+        "net(price: decimal(15, 2), discount: decimal(4, 2)?) -> decimal(21, 4)",
+        "discount: decimal(4, 2)?",
+    );
     expect("stream a = orders |> derive(x: concat(\"a\", \"b\", \"c\", $0))\n", "concat(", "...rest: string");
     // The innermost call.
     expect("stream a = orders |> derive(x: upper(trim($0)))\n", "trim(s: string)", "s: string");
