@@ -3,8 +3,10 @@
 mod support;
 
 mod cases {
+    mod checkpoints;
     mod cli;
     pub mod codes;
+    mod databases;
     mod editors;
     mod examples;
     mod fmt;

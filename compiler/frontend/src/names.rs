@@ -4,9 +4,7 @@
 
 /// Operators of the language that this version doesn't have.
 pub const LATER: &[(&str, &str)] = &[
-    ("postgres", "read or write files, and load them with the database's own tools"),
     ("mysql", "read or write files, and load them with the database's own tools"),
-    ("sqlite", "read or write files, and load them with the database's own tools"),
     ("sqlserver", "read or write files, and load them with the database's own tools"),
     ("oracle", "read or write files, and load them with the database's own tools"),
     ("hive", "read or write its files with `parquet` or `csv`"),
@@ -96,13 +94,20 @@ pub const PARAMETERS: &[(&str, &str)] = &[
     ("limit", "n"),
     ("count", "n"),
     ("select", "take"),
+    ("splitPk", "split_by"),
+    ("partitionColumn", "split_by"),
+    ("increColumn", "increment"),
+    ("jdbcUrl", "url"),
+    ("primaryKey", "key"),
+    ("uniqueKey", "key"),
+    ("pollingInterval", "poll"),
 ];
 
 /// Other tools' names of parameters for which there is something else than a parameter: (theirs, what to do).
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("where", "put a `filter(condition)` behind it: what a source can leave out is left out at the source"),
     ("splitPk", "leave it out: files are split without it"),
-    ("increColumn", "incremental reading is not available in this version"),
+    ("increColumn", "tables are read by an increment, `increment: changed_at`; files as a whole"),
     ("fetchSize", "leave it out: batches have a fixed size"),
     ("batchSize", "leave it out: batches have a fixed size"),
     ("errorLimit", "write `errors { limit: … }` in the job"),

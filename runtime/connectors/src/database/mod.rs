@@ -32,9 +32,9 @@ pub(crate) const COLUMNS: &str = "R0232";
 /// The rows can't be read in an order from which a job can go on.
 pub(crate) const ORDER: &str = "R0233";
 /// The target has been written by somebody else.
-pub(crate) const LEDGER: &str = "R0234";
+pub(crate) const LEDGER: &str = "R0603";
 /// What was spooled is damaged.
-pub(crate) const SPOOL: &str = "R0235";
+pub(crate) const SPOOL: &str = "R0604";
 /// A constraint is broken by a row.
 pub(crate) const CONSTRAINT: &str = "R0601";
 /// The target doesn't take a value.

@@ -496,9 +496,11 @@ impl Sink for DatabaseSink {
         } else {
             side_by_side(&pending, work)
         };
-        if result.is_err() {
+        match &result {
             // What stands there now has to be read again.
-            lock(&self.applied).clear();
+            Err(_) => lock(&self.applied).clear(),
+            // The rows are in the table for good. A file that can't be removed now goes with the next start's residue.
+            Ok(()) => closed.iter().for_each(|(file, ..)| drop(std::fs::remove_file(self.folder.join(&file.path)))),
         }
         result
     }

@@ -66,6 +66,9 @@ struct KeyColumn {
 /// What is read, and how it is said.
 struct Plan {
     address: Address,
+    origin: database::From,
+    /// The columns that are read with their types, as they were when the job began.
+    began: Vec<(String, String)>,
     what: String,
     source: Arc<str>,
     from: String,
@@ -138,7 +141,15 @@ impl Plan {
         }
         let instant = order.increment
             && order.columns.first().and_then(|name| column(name)).is_some_and(|c| c.column.class == Class::Timestamp);
+        let read = spec
+            .projection
+            .iter()
+            .map(|&i| spec.schema.fields[i].external_name())
+            .chain(order.columns.iter().map(String::as_str));
+        let began = read.filter_map(column).map(|c| (c.column.name.clone(), c.column.declared.clone())).collect();
         Ok(Plan {
+            origin: options.from.clone(),
+            began,
             address,
             what: what.into(),
             source: options.from.short().into(),
@@ -230,8 +241,23 @@ fn failure(error: ConnectError) -> ReadFailure {
 
 impl database::Database for Server {
     fn connect(&self) -> Result<Box<dyn database::Connection>, ReadFailure> {
-        let session = Session::open(&self.plan.address, false).map_err(failure)?;
-        Ok(Box::new(Reading { session, plan: self.plan.clone() }))
+        let plan = &self.plan;
+        let session = Session::open(&plan.address, false).map_err(failure)?;
+        // A3: a table may have been changed since.
+        let now = origin(&session, &plan.address.shown, &plan.origin).map_err(failure)?;
+        let kept = |(name, ty): &&(String, String)| {
+            now.columns.iter().any(|c| c.column.name == *name && c.column.declared == *ty)
+        };
+        if let Some((name, ty)) = plan.began.iter().find(|began| !kept(began)) {
+            let message = format!(
+                "the column `{name}` of {} was {ty} when the job began, and is gone or of another type now",
+                plan.what
+            );
+            return Err(ReadFailure::Fatal(
+                ConnectError::new(COLUMNS, message).help("change the pipeline, and run the job again"),
+            ));
+        }
+        Ok(Box::new(Reading { session, plan: plan.clone() }))
     }
 
     fn in_pages(&self) -> bool {

@@ -340,10 +340,10 @@ fn a_commit_on_its_way_is_waited_for() {
     db.run("UPDATE public._dfc_ledger SET n = 7");
     let two = seal(&*a, rows_of(&fields, &[(2, "b")]), 2);
     let error = a.apply(&two).unwrap_err();
-    assert!(error.code == "R0234" && error.message.contains("its ledger says epoch 7"), "{error}");
+    assert!(error.code == "R0603" && error.message.contains("its ledger says epoch 7"), "{error}");
     db.run("DELETE FROM public._dfc_ledger");
     let error = a.apply(&two).unwrap_err();
-    assert!(error.code == "R0234" && error.message.contains("is gone"), "{error}");
+    assert!(error.code == "R0603" && error.message.contains("is gone"), "{error}");
     assert_eq!(db.rows("SELECT * FROM t"), ["(1,a)"]);
 }
 
@@ -417,14 +417,14 @@ fn a_broken_constraint_is_named_and_nothing_changes() {
     let mut other = epochs(&folder.path("other"), None);
     other.epochs.as_mut().unwrap().lineage = "ff".repeat(16);
     let refused = sink(&spec, &fields, &other).err().unwrap();
-    assert!(refused.code == "R0234" && refused.message.contains("lineage 001122334455, epoch 1"), "{refused}");
+    assert!(refused.code == "R0603" && refused.message.contains("lineage 001122334455, epoch 1"), "{refused}");
     // A spool that was changed is noticed before anything is committed.
     let good = seal(&*mine, rows_of(&fields, &[(8, "y"), (9, "z")]), 3);
     let file = folder.path("spool").join(&good.files[0].path);
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[0] = b'5';
     std::fs::write(&file, &bytes).unwrap();
-    assert_eq!(mine.apply(&good).unwrap_err().code, "R0235");
+    assert_eq!(mine.apply(&good).unwrap_err().code, "R0604");
     assert_eq!(db.rows("SELECT * FROM t"), ["(1,a)", "(3,b)"]);
 }
 

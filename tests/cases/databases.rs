@@ -1,0 +1,220 @@
+//! Databases from end to end: files of SQLite and a PostgreSQL server (its URL in `DFC_POSTGRES`, see `tests/servers`), with kills.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::random::Random;
+use crate::support::{binary, dfc, folder, run, write};
+
+/// What Python's SQLite says to this.
+fn sqlite(folder: &Path, file: &str, sql: &str) -> String {
+    let program = "import sqlite3, sys
+c = sqlite3.connect(sys.argv[1], timeout=60)
+for statement in sys.argv[2].split(';;'):
+    for row in c.execute(statement): print('|'.join(str(x) for x in row))
+c.commit()";
+    let output = run(Command::new("python3").current_dir(folder).args(["-c", program, file, sql]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    output.stdout
+}
+
+/// What `psql` says to this, as the server's superuser.
+fn psql(url: &str, sql: &str) -> String {
+    let output = run(Command::new("psql").args([url, "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-c", sql]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    output.stdout
+}
+
+/// The server's URL; `None`, said loudly, where there is none.
+fn server() -> Option<String> {
+    let url = std::env::var("DFC_POSTGRES").ok();
+    if url.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "DFC_POSTGRES isn't set: PostgreSQL is not tested");
+        eprintln!("NOT TESTED: PostgreSQL is missing (DFC_POSTGRES=$(tests/servers/postgres start /tmp/dfc-postgres))");
+    }
+    url
+}
+
+/// Runs a pipeline, killing it at random moments, until it has ended by itself. How often it was killed.
+fn run_with_kills(folder: &Path, url: &str, kills: u64, seed: u64) -> u64 {
+    let mut random = Random(seed);
+    for kill in 0..200 {
+        let mut command = binary();
+        command.current_dir(folder).env("PG_URL", url).args(["run", "p.df"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("dfc can be started");
+        if kill < kills {
+            std::thread::sleep(Duration::from_millis(20 + random.below(500) as u64));
+            // It may have ended.
+            let _ = child.kill();
+        }
+        let output = child.wait_with_output().expect("dfc ends");
+        if output.status.success() {
+            return kill;
+        }
+        assert_eq!(output.status.code(), None, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    panic!("it doesn't end");
+}
+
+/// From text into a table, and from the table, whose fields the catalogue tells, into text again.
+#[test]
+fn a_table_is_made_written_and_read() {
+    let dir = folder(&[
+        ("in.csv", "id,name,price\n2,b,1.50\n1,a,\n"),
+        (
+            "in.df",
+            "job load {}\nrecord R { id: int64, name: string, price: decimal(9, 2)? }\nsource s = csv(\"in.csv\", schema: R)\n\
+             sink s |> sqlite(\"t.db\", table: \"t\", mode: upsert, key: [id], create: if_missing)\n",
+        ),
+        ("out.df", "job unload {}\nsource s = sqlite(\"t.db\", table: \"t\")\nsink s |> csv(\"out.csv\")\n"),
+    ]);
+    for _ in 0..2 {
+        let output = dfc(dir.path(), &["run", "in.df"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(sqlite(dir.path(), "t.db", "SELECT * FROM t ORDER BY id"), "1|a|None\n2|b|1.5\n");
+    }
+    let output = dfc(dir.path(), &["run", "out.df"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(crate::support::read(&dir.path().join("out.csv")), "id,name,price\n1,a,\n2,b,1.50\n");
+}
+
+/// Parameters that only the declarations know are checked before anything is opened.
+#[test]
+fn arguments_are_checked() {
+    for (text, code) in [
+        ("source s = sqlite(\"t.db\", table: \"t\", query: \"SELECT 1\", schema: R)", "E0608"),
+        ("source s = sqlite(\"t.db\", table: \"t\", schema: R, increment: idd)", "E0404"),
+        ("source s = sqlite(\"t.db\", table: \"t\", schema: R, tiebreak: id)", "E0612"),
+        ("source s = postgres(url: secrets(\"X\"), table: \"t\", schema: R)", "E0604"),
+        ("source s = postgres(url: secret(1), table: \"t\", schema: R)", "E0604"),
+        ("source s = postgres(secret(\"X\"), table: \"t\", schema: R, splitPk: id)", "E0601"),
+    ] {
+        let dir = folder(&[("p.df", &format!("job j {{}}\nrecord R {{ id: int64 }}\n{text}\nsink s |> print()\n"))]);
+        let output = dfc(dir.path(), &["check", "p.df"]);
+        assert!(output.code == 1 && output.stderr.contains(code), "{text}: {}", output.stderr);
+    }
+    let dir = folder(&[(
+        "p.df",
+        "job j {}\nrecord R { id: int64 }\nsource s = csv(\"a.csv\", schema: R)\nsink s |> sqlite(\"t.db\", table: \"t\", mode: upsert, key: [no])\n",
+    )]);
+    let output = dfc(dir.path(), &["check", "p.df"]);
+    assert!(output.stderr.contains("E0404"), "{}", output.stderr);
+}
+
+/// A secret is named, never shown: not in a plan, a message, or anything that a run leaves.
+#[test]
+fn secrets_are_shown_nowhere() {
+    let canary = "c4n4ry";
+    let text = "job j {}\nparam pw: secret\nrecord R { id: int64 }\nsource s = postgres(url: secret(\"PG_URL\"), table: \"t\", schema: R)\n\
+                sink s |> postgres(url: pw, table: \"u\")\n";
+    let dir = folder(&[("p.df", text)]);
+    let url = format!("postgres://me:{canary}@127.0.0.1:1/x");
+    let given = format!("pw={url}");
+    for args in [["plan", "p.df"], ["run", "p.df"], ["check", "p.df"]] {
+        let output = run(binary().current_dir(dir.path()).env("PG_URL", &url).args(args).args(["--set", &given]));
+        assert!(!output.stdout.contains(canary) && !output.stderr.contains(canary), "{args:?}: {output:?}");
+        if args[0] == "run" {
+            assert!(output.stderr.contains("R0230"), "{}", output.stderr);
+        }
+    }
+    let found = run(Command::new("grep").args(["-r", canary, "."]).current_dir(dir.path()));
+    assert_eq!(found.stdout, "");
+    let missing = run(binary().current_dir(dir.path()).env_remove("PG_URL").args(["run", "p.df", "--set", &given]));
+    assert!(missing.stderr.contains("R0236") && missing.stderr.contains("`PG_URL` isn't set"), "{}", missing.stderr);
+}
+
+const COPY_SQLITE: &str = "job copy { parallelism: 2, checkpoint { interval: 100ms } }\nrecord R { id: int64, name: string?, n: int64 }\n\
+    source s = sqlite(\"a.db\", table: \"t\", schema: R)\n\
+    sink s |> filter(n >= 0) |> sqlite(\"b.db\", table: \"t\")\n";
+
+/// D20: killed at random moments, the target is that of a run without a kill.
+#[test]
+fn sqlite_to_sqlite_survives_kills() {
+    let dir = folder(&[("p.df", COPY_SQLITE)]);
+    sqlite(
+        dir.path(),
+        "a.db",
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INTEGER NOT NULL);;
+         WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 150000)
+         INSERT INTO t SELECT i * 3, CASE WHEN i % 5 THEN 'n' || i END, i % 1000 FROM k",
+    );
+    let sum = "SELECT count(*), count(DISTINCT id), sum(id), sum(n), count(name) FROM t";
+    for seed in [1, 2] {
+        sqlite(
+            dir.path(),
+            "b.db",
+            "DROP TABLE IF EXISTS t;;DROP TABLE IF EXISTS _dfc_ledger;;CREATE TABLE t (id INTEGER, name TEXT, n INTEGER)",
+        );
+        let _ = std::fs::remove_dir_all(dir.path().join(".dfc"));
+        run_with_kills(dir.path(), "", 4, seed);
+        assert_eq!(sqlite(dir.path(), "b.db", sum), sqlite(dir.path(), "a.db", sum), "seed {seed}");
+    }
+}
+
+/// The same between two tables of a server.
+#[test]
+fn postgres_to_postgres_survives_kills() {
+    let Some(server) = server() else { return };
+    let name = format!("e2e_{}", std::process::id());
+    psql(&server, &format!("CREATE DATABASE {name}"));
+    let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
+    psql(
+        &url,
+        "CREATE TABLE a (id bigint PRIMARY KEY, name text, at timestamptz NOT NULL, n numeric(9, 2));
+         INSERT INTO a SELECT i * 3, CASE WHEN i % 5 > 0 THEN 'n' || i END, now() - i * interval '1 second', i / 7.0
+           FROM generate_series(1, 300000) i; ANALYZE a; CREATE TABLE b (LIKE a INCLUDING ALL)",
+    );
+    let text = "job copy { parallelism: 2, checkpoint { interval: 100ms } }\nsource s = postgres(secret(\"PG_URL\"), table: \"a\", schema: R)\n\
+        record R { id: int64, name: string?, at: timestamp, n: decimal(9, 2)? }\n\
+        sink s |> postgres(secret(\"PG_URL\"), table: \"b\")\n";
+    let dir = folder(&[("p.df", text)]);
+    for seed in [1, 2] {
+        psql(&url, "TRUNCATE b; DROP TABLE IF EXISTS _dfc_ledger");
+        let _ = std::fs::remove_dir_all(dir.path().join(".dfc"));
+        write(&dir.path().join("p.df"), text);
+        run_with_kills(dir.path(), &url, 4, seed);
+        let differ = "SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) q";
+        assert_eq!(psql(&url, differ), "0\n", "seed {seed}");
+    }
+    psql(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+}
+
+/// A2: the server is restarted, as after a crash, while the job runs; nobody has to do anything.
+#[test]
+fn a_restart_of_the_server_needs_nobody() {
+    if server().is_none() {
+        return;
+    }
+    let script = crate::support::root().join("tests/servers/postgres");
+    let servers = tempfile::Builder::new().prefix("dfc-servers-").tempdir_in("/tmp").expect("a folder");
+    run(Command::new("chmod").arg("755").arg(servers.path()));
+    let own = servers.path().join("own");
+    let control = |word: &str| {
+        let output = run(Command::new(&script).arg(word).arg(&own));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout.trim().to_owned()
+    };
+    let url = control("start");
+    psql(
+        &url,
+        "CREATE TABLE a (id bigint PRIMARY KEY, name text); INSERT INTO a SELECT i, 'n' || i FROM generate_series(1, 400000) i; ANALYZE a",
+    );
+    psql(&url, "CREATE TABLE b (LIKE a INCLUDING ALL)");
+    let text = "job copy { checkpoint { interval: 200ms }, restart { attempts: 20, backoff: 200ms } }\nrecord R { id: int64, name: string }\n\
+        source s = postgres(secret(\"PG_URL\"), table: \"a\", schema: R)\nsink s |> postgres(secret(\"PG_URL\"), table: \"b\", rate: 150000)\n";
+    let dir = folder(&[("p.df", text)]);
+    let mut command = binary();
+    command.current_dir(dir.path()).env("PG_URL", &url).args(["run", "p.df"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("dfc can be started");
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(900));
+        control("restart");
+    }
+    let output = child.wait_with_output().expect("dfc ends");
+    let differ = "SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) q";
+    let differ = psql(&url, differ);
+    control("stop");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(differ, "0\n");
+}
