@@ -28,6 +28,13 @@ pub enum Command {
     Plan(PlanArgs),
     /// Print the fields that a source has outside, as a `record` to paste
     Schema(SchemaArgs),
+    /// Show how a job stands: its last checkpoint, what is not applied yet, what failed
+    Status(StatusArgs),
+    /// Take a checkpoint that stays
+    Savepoint(SavepointArgs),
+    /// List, show, remove or verify a job's checkpoints
+    #[command(subcommand)]
+    Checkpoint(CheckpointCommand),
     /// Explain an error code, with a wrong and a right example
     Explain(ExplainArgs),
     /// Serve an editor: the language server, over standard input and output
@@ -94,6 +101,18 @@ pub struct RunArgs {
     /// Read at most so many rows of each source
     #[arg(long, value_name = "N", value_parser = row_count)]
     pub limit_rows: Option<u64>,
+    /// Start anew: what earlier runs have kept is given up
+    #[arg(long, conflicts_with_all = ["from", "allow_older"])]
+    pub fresh: bool,
+    /// Go on from this checkpoint instead of the newest
+    #[arg(long, value_name = "CHECKPOINT")]
+    pub from: Option<u64>,
+    /// If the newest checkpoint is damaged, go on from an older one
+    #[arg(long)]
+    pub allow_older: bool,
+    /// With --from: go on although a target has been given later rows, which it will be given again
+    #[arg(long, requires = "from")]
+    pub accept_duplicates: bool,
     /// Say what was compiled, and what each operator did
     #[arg(short, long)]
     pub verbose: bool,
@@ -138,6 +157,105 @@ pub struct LspArgs {
     pub stdio: bool,
 }
 
+/// A job whose checkpoints are meant.
+#[derive(Debug, Args)]
+pub struct JobArgs {
+    /// The pipeline
+    pub file: PathBuf,
+    /// Give a parameter a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `dfc status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// How it is written
+    #[arg(long = "format", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
+}
+
+/// `dfc savepoint`
+#[derive(Debug, Args)]
+pub struct SavepointArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+    /// How long a running job may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub wait: u64,
+}
+
+/// `dfc checkpoint`
+#[derive(Debug, Subcommand)]
+pub enum CheckpointCommand {
+    /// List them, the newest first
+    List(ListArgs),
+    /// Show one: positions, sizes of state, what is applied
+    Show(ShowArgs),
+    /// Remove what is no longer needed, or some by number
+    Prune(PruneArgs),
+    /// Look at every byte of them
+    Verify(NumberArgs),
+}
+
+/// `dfc checkpoint list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// How it is written
+    #[arg(long = "format", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
+}
+
+/// `dfc checkpoint show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Which one [default: the newest]
+    pub number: Option<u64>,
+    /// The operators' state too, as JSON
+    #[arg(long)]
+    pub state: bool,
+    /// How it is written
+    #[arg(long = "format", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
+}
+
+/// `dfc checkpoint prune`
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// These, savepoints too [default: what the job's `retain` doesn't keep]
+    #[arg(value_name = "NUMBER")]
+    pub numbers: Vec<u64>,
+    /// Keep so many of the newest instead of the job's `retain`
+    #[arg(long, value_name = "N", conflicts_with = "numbers", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+}
+
+/// `dfc checkpoint verify`
+#[derive(Debug, Args)]
+pub struct NumberArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Which one [default: all]
+    pub number: Option<u64>,
+}
+
 /// `dfc explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
@@ -163,6 +281,15 @@ pub enum Format {
     Sarif,
     /// Workflow commands of GitHub Actions: notes beside the lines of a pull request
     Github,
+}
+
+/// Forms of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For people
+    Text,
+    /// For tools
+    Json,
 }
 
 /// Tiers.

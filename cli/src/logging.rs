@@ -37,6 +37,9 @@ pub fn event(job: &str, event: &Event) {
             interpreted = report.code_bytes == 0 || !report.not_compiled.is_empty(),
             event = "compiled"
         ),
+        Event::WithoutCheckpoints { why } => tracing::info!(job, why, event = "without_checkpoints"),
+        // Said by the engine itself, with more.
+        Event::Resumed { .. } | Event::Checkpoint { .. } | Event::CheckpointAbandoned { .. } => {}
         Event::StageStarted { stage, name, tasks, at } => {
             tracing::info!(job, stage, %name, tasks, at_ms = at.as_millis() as u64, event = "stage_started");
         }

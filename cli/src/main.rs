@@ -5,9 +5,11 @@
 
 mod args;
 mod check;
+mod checkpoint;
 mod explain;
 mod fmt;
 mod init;
+mod jobs;
 mod lock;
 mod logging;
 mod lsp;
@@ -16,7 +18,9 @@ mod progress;
 mod reference;
 mod report;
 mod run;
+mod savepoint;
 mod schema;
+mod status;
 mod summary;
 
 use std::process::ExitCode;
@@ -62,6 +66,9 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::plan(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Lsp(args) => lsp::lsp(&args),
+        Command::Status(args) => status::status(&args),
+        Command::Savepoint(args) => savepoint::savepoint(&args),
+        Command::Checkpoint(command) => checkpoint::checkpoint(&command),
         Command::Explain(args) => explain::explain(&args),
         Command::Functions(args) => reference::functions(&args),
         Command::Operators(args) => reference::operators(&args),

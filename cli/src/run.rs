@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use dfc_engine::{Event, Observer, Progress, RunError, RunOptions};
+use dfc_checkpoint::Place;
+use dfc_engine::{Checkpointing, Event, Observer, Progress, RunError, RunOptions, Start};
 use dfc_eval::Env;
 use dfc_jit::{CompileReport, Tier};
 
@@ -38,16 +39,17 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         Engine::Jit => Tier::Jit,
         Engine::Interpreter => Tier::Interpreter,
     };
+    let watch = Arc::new(Watch { job: stages.job.name.clone(), verbose: args.verbose, ..Watch::default() });
     let options = RunOptions {
         parallelism: args.parallelism.map_or(0, usize::from),
         tier,
         env: Env { now: now_micros() },
         limit_rows: args.limit_rows,
-        cancelled: stop_on_signals()?,
+        cancelled: stop_on_signals(watch.checkpoints.clone())?,
+        checkpoints: checkpointing(args, &stages)?,
         rejects_folder: stages.job.errors.to.as_ref().map(|to| beside(&args.file, to)),
         ..RunOptions::default()
     };
-    let watch = Arc::new(Watch { job: stages.job.name.clone(), ..Watch::default() });
     let display = Display::start(watch.progress.clone());
     let result = dfc_engine::run(&stages, options, watch.clone());
     drop(display);
@@ -65,9 +67,34 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         Err(error) => {
             report::failure(&error, &stages.sites);
             lock::after(&error, &compiler, &args.file);
-            Ok(if error == RunError::Cancelled { Outcome::Interrupted } else { Outcome::Failed })
+            Ok(match error {
+                RunError::Cancelled | RunError::Interrupted { .. } => Outcome::Interrupted,
+                _ => Outcome::Failed,
+            })
         }
     }
+}
+
+/// Where the job's checkpoints are, and where the run begins.
+fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Checkpointing>> {
+    let Some(settings) = &stages.job.checkpoint else { return Ok(None) };
+    let folder = match args.file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let place = Place::open(settings.storage.as_deref(), folder);
+    let start = match (args.fresh, args.from) {
+        (true, _) => Start::Fresh,
+        (false, Some(number)) => Start::From(number),
+        (false, None) => Start::Newest,
+    };
+    Ok(Some(Checkpointing {
+        place: place.map_err(|error| anyhow::anyhow!("{error}\n{}", error.help()))?,
+        chosen: settings.storage.is_some() || start != Start::Newest,
+        start,
+        allow_older: args.allow_older,
+        accept_duplicates: args.accept_duplicates,
+    }))
 }
 
 /// A path that the pipeline names is relative to the pipeline's folder.
@@ -79,6 +106,9 @@ fn beside(pipeline: &Path, path: &str) -> PathBuf {
 #[derive(Default)]
 struct Watch {
     job: String,
+    verbose: bool,
+    /// Checkpoints are taken.
+    checkpoints: Arc<AtomicBool>,
     progress: Arc<OnceLock<Arc<Progress>>>,
     compiled: Mutex<Vec<(usize, CompileReport)>>,
 }
@@ -88,7 +118,23 @@ impl Observer for Watch {
         logging::event(&self.job, event);
         match event {
             // A run starts once; a second start would keep the first one's counters.
-            Event::Started { progress, .. } => drop(self.progress.set(progress.clone())),
+            Event::Started { progress, checkpoints, .. } => {
+                self.checkpoints.store(*checkpoints, Ordering::Relaxed);
+                let _ = self.progress.set(progress.clone());
+            }
+            Event::Resumed { number, taken_micros, sources, changed } => {
+                let ago = Duration::from_micros(now_micros().saturating_sub(*taken_micros).max(0) as u64);
+                eprintln!("going on from checkpoint {number}, taken {} ago", age(ago));
+                for (source, position, exact) in sources {
+                    let how = if *exact { "" } else { "; what stands before is read again and left out" };
+                    eprintln!("  `{source}`: {position}{how}");
+                }
+                for program in changed {
+                    eprintln!("  `{program}` has changed since: its new rules hold from here on");
+                }
+            }
+            Event::WithoutCheckpoints { why } if self.verbose => eprintln!("no checkpoints are taken: {why}"),
+            Event::CheckpointAbandoned { number, why } => eprintln!("checkpoint {number} was given up: {why}"),
             Event::Compiled { stage, report } => {
                 if let Ok(mut compiled) = self.compiled.lock() {
                     compiled.push((*stage, report.clone()));
@@ -96,6 +142,16 @@ impl Observer for Watch {
             }
             _ => {}
         }
+    }
+}
+
+/// `3 s`, `12 min`, `5 h`, `3 d`.
+fn age(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
     }
 }
 
@@ -126,7 +182,7 @@ const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// A flag that Ctrl-C, SIGTERM and SIGHUP set. A second wish ends the process at once: nothing half-written stands under
 /// a final name at any moment, so only a temporary file is left behind by that.
-fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+fn stop_on_signals(checkpoints: Arc<AtomicBool>) -> Result<Arc<AtomicBool>> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
     let mut first: Option<Instant> = None;
@@ -134,7 +190,10 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
         None => {
             first = Some(Instant::now());
             flag.store(true, Ordering::SeqCst);
-            eprintln!("stopping: no result will be written (again to stop at once)");
+            match checkpoints.load(Ordering::Relaxed) {
+                true => eprintln!("stopping after a last checkpoint (again to stop at once)"),
+                false => eprintln!("stopping: no result will be written (again to stop at once)"),
+            }
         }
         Some(first) if first.elapsed() < SAME_WISH => {}
         Some(_) => std::process::exit(130),

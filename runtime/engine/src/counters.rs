@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dfc_batch::RowError;
 
 use crate::RunError;
+use crate::barrier::Barriers;
 use crate::observe::{Event, Moment, OperatorId};
 use crate::run::JobCx;
 use crate::summary::OperatorSummary;
@@ -32,6 +33,8 @@ pub(crate) struct TaskCx {
     slots: Vec<Slot>,
     current: usize,
     since: Instant,
+    /// The last barrier that was passed.
+    passed: u64,
 }
 
 impl TaskCx {
@@ -46,7 +49,17 @@ impl TaskCx {
             first_row: None,
         };
         let slots = stage.slots.iter().map(slot).collect();
-        TaskCx { job, stage: stage.index, task, slots, current: 0, since: Instant::now() }
+        TaskCx { job, stage: stage.index, task, slots, current: 0, since: Instant::now(), passed: 0 }
+    }
+
+    /// Where tasks and checkpoints meet, if any are taken.
+    pub(crate) fn barriers(&self) -> Option<Arc<Barriers>> {
+        self.job.barriers.get().cloned()
+    }
+
+    /// What is rejected from now on belongs to a later checkpoint.
+    pub(crate) fn passed(&mut self, barrier: u64) {
+        self.passed = barrier;
     }
 
     /// The task is being stepped.
@@ -91,7 +104,7 @@ impl TaskCx {
         for error in errors.iter_mut().filter(|error| error.node.is_empty()) {
             node.clone_into(&mut error.node);
         }
-        self.job.errors.report(errors)
+        self.job.errors.report(errors, self.passed)
     }
 
     /// The name of `slot`'s operator.

@@ -52,8 +52,40 @@ pub enum RunError {
         /// Which limit, and what was there.
         message: String,
     },
+    /// Checkpoints can't be taken, or the job can't go on from one.
+    Checkpoint(dfc_checkpoint::Error),
+    /// What a checkpoint kept of an operator's state can't be used.
+    State(String),
+    /// The pipeline isn't the one that took the checkpoint.
+    Changed {
+        /// The checkpoint's number.
+        number: u64,
+        /// What doesn't fit, each in a sentence.
+        differences: Vec<String>,
+    },
+    /// What the targets have been given doesn't fit the checkpoint.
+    Target {
+        /// The operator's name.
+        node: String,
+        /// What doesn't fit.
+        message: String,
+        /// What to do.
+        help: String,
+    },
+    /// Too many checkpoints in a row were given up.
+    CheckpointsFail {
+        /// How many.
+        count: u32,
+        /// Why the last one was.
+        why: String,
+    },
     /// The run was stopped from outside.
     Cancelled,
+    /// The run was stopped from outside, after a last checkpoint.
+    Interrupted {
+        /// Its number.
+        checkpoint: u64,
+    },
     /// The plan contradicts itself: an error of the program that made it.
     Plan(String),
     /// An operator broke down: an error of this program.
@@ -74,8 +106,23 @@ impl RunError {
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.code,
             RunError::Rejects { .. } => "R0401",
             RunError::Limit { .. } => "R0403",
-            RunError::Cancelled => "R0402",
+            RunError::Checkpoint(error) => error.code(),
+            RunError::State(_) => "R0511",
+            RunError::Changed { .. } => "R0512",
+            RunError::Target { .. } => "R0513",
+            RunError::CheckpointsFail { .. } => "R0514",
+            RunError::Cancelled | RunError::Interrupted { .. } => "R0402",
             RunError::Plan(_) | RunError::Internal { .. } => "R0499",
+        }
+    }
+
+    /// Whether the same again may succeed: what is outside may have come back.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            RunError::Connect { error, .. } => error.code.starts_with("R02"),
+            RunError::Checkpoint(error) => error.may_pass(),
+            RunError::CheckpointsFail { .. } => true,
+            _ => false,
         }
     }
 
@@ -97,7 +144,19 @@ impl RunError {
             RunError::Limit { .. } => {
                 Some("filter the right side, or exchange the sides so that the smaller one stands right".to_owned())
             }
+            RunError::Checkpoint(error) => Some(error.help()),
+            RunError::State(_) => Some(
+                "`dfc checkpoint verify FILE` looks at every byte; `dfc run FILE --allow-older` goes on from the checkpoint before, `--fresh` from the start".to_owned(),
+            ),
+            RunError::Changed { .. } => Some(
+                "put back what was changed, or start anew with `dfc run FILE --fresh`".to_owned(),
+            ),
+            RunError::Target { help, .. } => Some(help.clone()),
+            RunError::CheckpointsFail { .. } => Some(
+                "the last whole checkpoint stands: see to the cause and run the job again".to_owned(),
+            ),
             RunError::Cancelled => None,
+            RunError::Interrupted { .. } => Some("run the same command again".to_owned()),
             RunError::Plan(_) | RunError::Internal { .. } => {
                 Some("this is a mistake in dfc, not in your pipeline: please report it".to_owned())
             }
@@ -179,6 +238,19 @@ impl fmt::Display for RunError {
                 write!(f, "the rejected rows can't be written to `{}`: {message}", path.display())
             }
             RunError::Limit { node, message } => write!(f, "`{node}`: {message}"),
+            RunError::Checkpoint(error) => write!(f, "{error}"),
+            RunError::State(message) => write!(f, "the checkpoint's state can't be used: {message}"),
+            RunError::Changed { number, differences } => {
+                write!(f, "the pipeline is not the one that took checkpoint {number}: {}", differences.join("; "))
+            }
+            RunError::Target { node, message, .. } => write!(f, "`{node}`: {message}"),
+            RunError::CheckpointsFail { count: 1, why } => write!(f, "a checkpoint couldn't be taken: {why}"),
+            RunError::CheckpointsFail { count, why } => {
+                write!(f, "{count} checkpoints in a row couldn't be taken, the last one because {why}")
+            }
+            RunError::Interrupted { checkpoint } => {
+                write!(f, "interrupted; the job goes on from checkpoint {checkpoint}")
+            }
             RunError::Cancelled => f.write_str("interrupted; no result was written"),
             RunError::Plan(message) => write!(f, "the plan can't be run: {message}"),
             RunError::Internal { node, message } => write!(f, "`{node}` broke down: {message}"),

@@ -2,9 +2,12 @@
 //!
 //! An exchange has one lane for each reading task when rows are dealt out by hash, else one lane that all reading tasks share.
 //! Where the writing stage is ordered a lane puts packets back in order before anyone reads them.
+//!
+//! Barriers (F2) are aligned here: once a writer has given barrier n, what it gives further is held back until all have; then every reader
+//! gets the barrier once. A lane whose readers haven't started gives what it holds to the checkpoint instead.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use dfc_batch::Batch;
 use dfc_table::GroupTable;
@@ -24,6 +27,8 @@ pub(crate) enum Packet {
     },
     /// The first half of an aggregate, for every reader.
     Partial(Arc<GroupTable>),
+    /// What follows belongs to the next checkpoint.
+    Barrier(u64),
 }
 
 /// What a reader got.
@@ -36,6 +41,12 @@ pub(crate) enum Received {
     End,
 }
 
+/// Packets of a lane that nobody has begun to read, as they stood at a barrier.
+pub(crate) type Held = Vec<Packet>;
+
+/// Takes what a lane holds at a barrier: the exchange's number, the lane's, the barrier's, the packets.
+pub(crate) type HeldSink = Arc<dyn Fn(usize, u64, Held) + Send + Sync>;
+
 struct Lane {
     ready: VecDeque<Packet>,
     reorder: Option<Reorder<Packet>>,
@@ -47,6 +58,12 @@ struct Lane {
     waiting_readers: Vec<TaskId>,
     /// The reader hasn't started and can't before some of the writers have ended: nobody may be held back.
     unbounded: bool,
+    /// The barrier that some writers have given, and these.
+    aligning: Option<(u64, Vec<TaskId>)>,
+    /// The readers that have taken the barrier at the front.
+    taken: Vec<TaskId>,
+    /// Its readers don't start before this barrier is complete: what it holds then is state.
+    recording: Option<u64>,
 }
 
 /// How an exchange is set up.
@@ -61,6 +78,8 @@ pub(crate) struct ExchangeShape {
     pub(crate) ordered: bool,
     /// Whether it takes everything until the reading stage has started.
     pub(crate) unbounded: bool,
+    /// Number of the first packet, where they are numbered.
+    pub(crate) first: u64,
 }
 
 /// A set of queues from some tasks to others.
@@ -68,24 +87,55 @@ pub(crate) struct Exchange {
     lanes: Vec<Mutex<Lane>>,
     capacity: usize,
     scheduler: Arc<Scheduler>,
+    held: OnceLock<HeldSink>,
 }
 
 impl Exchange {
     pub(crate) fn new(shape: &ExchangeShape, scheduler: Arc<Scheduler>) -> Exchange {
         let lane = || Lane {
             ready: VecDeque::new(),
-            reorder: shape.ordered.then(Reorder::new),
+            reorder: shape.ordered.then(|| Reorder::new(shape.first)),
             writers: shape.writers,
             readers: shape.readers,
             waiting_writers: Vec::new(),
             waiting_readers: Vec::new(),
             unbounded: shape.unbounded,
+            aligning: None,
+            taken: Vec::new(),
+            recording: None,
         };
         Exchange {
             lanes: (0..shape.lanes).map(|_| Mutex::new(lane())).collect(),
             // Two packets a task on either side keep both busy; more only cost memory.
             capacity: 2 * shape.writers.max(shape.readers).max(1),
             scheduler,
+            held: OnceLock::new(),
+        }
+    }
+
+    /// Where what unread lanes hold at a barrier goes.
+    pub(crate) fn hand_held_to(&self, sink: HeldSink) {
+        // Set once: a run is set up once.
+        let _ = self.held.set(sink);
+    }
+
+    /// Puts back what a checkpoint found here, before anything else.
+    pub(crate) fn refill(&self, lane: usize, packet: Packet) {
+        self.lock(lane).ready.push_back(packet);
+    }
+
+    /// Its readers haven't started and won't before barrier `number` is complete: what it holds then goes to the checkpoint. Nobody is held
+    /// back meanwhile, or the barrier wouldn't come through.
+    pub(crate) fn record(&self, number: u64) {
+        for lane in 0..self.lanes.len() {
+            let mut guard = self.lock(lane);
+            guard.recording = Some(number);
+            let woken = std::mem::take(&mut guard.waiting_writers);
+            // Without a writer left there is nothing to wait for.
+            let held = self.complete(&mut guard, Some(number));
+            drop(guard);
+            self.give(lane, held);
+            self.scheduler.wake_all(woken);
         }
     }
 
@@ -96,11 +146,23 @@ impl Exchange {
 
     /// Writes; gives the packet back when the lane is full. Then `task` is woken when it isn't any more.
     pub(crate) fn push(&self, lane: usize, task: TaskId, packet: Packet) -> Result<(), Packet> {
+        let number_of = lane;
         let mut lane = self.lock(lane);
         if lane.readers == 0 {
             return Ok(());
         }
-        if !lane.accepts(&packet, self.capacity) {
+        if let Packet::Barrier(number) = packet
+            && !lane.holds_back(task)
+        {
+            lane.aligning.get_or_insert_with(|| (number, Vec::new())).1.push(task);
+            let held = self.complete(&mut lane, None);
+            let woken = lane.wake_all();
+            drop(lane);
+            self.give(number_of, held);
+            self.scheduler.wake_all(woken);
+            return Ok(());
+        }
+        if !lane.accepts(&packet, self.capacity) || lane.holds_back(task) {
             if !lane.waiting_writers.contains(&task) {
                 lane.waiting_writers.push(task);
             }
@@ -122,6 +184,19 @@ impl Exchange {
     /// Reads.
     pub(crate) fn pop(&self, lane: usize, task: TaskId) -> Received {
         let mut lane = self.lock(lane);
+        if let Some(&Packet::Barrier(number)) = lane.ready.front() {
+            if lane.taken.contains(&task) {
+                if !lane.waiting_readers.contains(&task) {
+                    lane.waiting_readers.push(task);
+                }
+                return Received::Empty;
+            }
+            lane.taken.push(task);
+            let woken = lane.past_barrier();
+            drop(lane);
+            self.scheduler.wake_all(woken);
+            return Received::Packet(Packet::Barrier(number));
+        }
         match lane.ready.pop_front() {
             Some(packet) => {
                 let woken = std::mem::take(&mut lane.waiting_writers);
@@ -139,38 +214,74 @@ impl Exchange {
         }
     }
 
-    /// A writing task has ended.
-    pub(crate) fn writer_done(&self) {
-        for lane in 0..self.lanes.len() {
-            let mut lane = self.lock(lane);
+    /// A writing task has ended: it counts as having given every barrier.
+    pub(crate) fn writer_done(&self, task: TaskId) {
+        for number in 0..self.lanes.len() {
+            let mut lane = self.lock(number);
             lane.writers -= 1;
-            if lane.writers == 0 {
-                let Lane { ready, reorder: Some(reorder), .. } = &mut *lane else {
-                    let woken = std::mem::take(&mut lane.waiting_readers);
-                    drop(lane);
-                    self.scheduler.wake_all(woken);
-                    continue;
-                };
+            if let Some((_, given)) = &mut lane.aligning {
+                given.retain(|&writer| writer != task);
+            }
+            if lane.writers == 0
+                && let Lane { ready, reorder: Some(reorder), .. } = &mut *lane
+            {
                 reorder.flush(ready);
             }
-            let mut woken = std::mem::take(&mut lane.waiting_readers);
-            woken.append(&mut lane.waiting_writers);
+            let recording = lane.recording.filter(|_| lane.writers == 0);
+            let held = self.complete(&mut lane, recording);
+            let woken = lane.wake_all();
             drop(lane);
+            self.give(number, held);
             self.scheduler.wake_all(woken);
         }
     }
 
+    /// Lets a barrier through that every writer has given (`ended`: that none will give any more): into the queue, or, where nobody reads
+    /// yet, all that is held out to the checkpoint.
+    fn complete(&self, lane: &mut Lane, ended: Option<u64>) -> Option<(u64, Held)> {
+        let number = match &lane.aligning {
+            Some((number, given)) if given.len() == lane.writers => *number,
+            Some(_) => return None,
+            None if lane.writers == 0 => ended?,
+            None => return None,
+        };
+        lane.aligning = None;
+        if let Lane { ready, reorder: Some(reorder), .. } = lane {
+            // Rows from a task's end, which have no number: at a barrier they can't wait any longer.
+            reorder.release(ready);
+        }
+        if lane.recording == Some(number) {
+            lane.recording = None;
+            return Some((number, lane.ready.iter().cloned().collect()));
+        }
+        if lane.writers > 0 {
+            lane.ready.push_back(Packet::Barrier(number));
+        }
+        None
+    }
+
+    fn give(&self, lane: usize, held: Option<(u64, Held)>) {
+        if let (Some((number, held)), Some(sink)) = (held, self.held.get()) {
+            sink(lane, number, held);
+        }
+    }
+
     /// A reading task has ended, perhaps before it read everything.
-    pub(crate) fn reader_done(&self, lane: usize) {
+    pub(crate) fn reader_done(&self, lane: usize, task: TaskId) {
         let mut lane = self.lock(lane);
         lane.readers -= 1;
+        lane.taken.retain(|&reader| reader != task);
+        let mut woken = Vec::new();
         if lane.readers == 0 {
             lane.ready.clear();
             lane.reorder = None;
-            let woken = std::mem::take(&mut lane.waiting_writers);
-            drop(lane);
-            self.scheduler.wake_all(woken);
+            lane.aligning = None;
+            woken = std::mem::take(&mut lane.waiting_writers);
+        } else if matches!(lane.ready.front(), Some(Packet::Barrier(_))) {
+            woken = lane.past_barrier();
         }
+        drop(lane);
+        self.scheduler.wake_all(woken);
     }
 
     /// Whether nobody reads any more.
@@ -190,7 +301,7 @@ impl Exchange {
 
 impl Lane {
     fn accepts(&self, packet: &Packet, capacity: usize) -> bool {
-        if self.unbounded {
+        if self.unbounded || self.recording.is_some() {
             return true;
         }
         let held = self.reorder.as_ref().map_or(0, Reorder::held);
@@ -205,6 +316,27 @@ impl Lane {
             }
             _ => false,
         }
+    }
+
+    /// Whether this writer has given a barrier that others haven't.
+    fn holds_back(&self, writer: TaskId) -> bool {
+        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&writer))
+    }
+
+    /// Takes the barrier at the front out when every reader has it, and gives whom to wake.
+    fn past_barrier(&mut self) -> Vec<TaskId> {
+        if self.taken.len() < self.readers {
+            return Vec::new();
+        }
+        self.taken.clear();
+        self.ready.pop_front();
+        self.wake_all()
+    }
+
+    fn wake_all(&mut self) -> Vec<TaskId> {
+        let mut woken = std::mem::take(&mut self.waiting_readers);
+        woken.append(&mut self.waiting_writers);
+        woken
     }
 
     fn wake_readers(&mut self) -> Vec<TaskId> {

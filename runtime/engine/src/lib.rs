@@ -5,6 +5,8 @@
 //!
 //! It may not know the syntax of pipelines, nor connectors by name: they come from a [`ConnectorSet`].
 
+mod barrier;
+mod checkpoint;
 mod connect;
 mod counters;
 mod error;
@@ -18,16 +20,19 @@ mod output;
 mod prepare;
 mod reject;
 mod reorder;
+mod restore;
 mod rowkey;
 mod run;
 mod schedule;
 mod setup;
 mod sink;
+mod state;
 mod store;
 mod summary;
 mod table;
 mod task;
 
+pub use checkpoint::{Checkpointing, Start};
 pub use connect::{Builtin, ConnectorSet};
 pub use error::RunError;
 pub use memory::MemoryConnectors;

@@ -64,6 +64,8 @@ pub enum Event {
         job: Arc<str>,
         /// The counters.
         progress: Arc<Progress>,
+        /// Checkpoints are taken.
+        checkpoints: bool,
     },
     /// A program of a stage was compiled, or is going to be interpreted.
     Compiled {
@@ -89,6 +91,36 @@ pub enum Event {
         stage: usize,
         /// When.
         at: Duration,
+    },
+    /// The job goes on from a checkpoint.
+    Resumed {
+        /// Its number.
+        number: u64,
+        /// When it was taken, in microseconds since 1970.
+        taken_micros: i64,
+        /// For each source its name and where it goes on; `false`: everything before is read again and thrown away.
+        sources: Vec<(String, String, bool)>,
+        /// Programs that are others than those that took the checkpoint.
+        changed: Vec<String>,
+    },
+    /// The job takes no checkpoints, though its settings say so, because of this.
+    WithoutCheckpoints {
+        /// Why.
+        why: String,
+    },
+    /// A checkpoint was taken.
+    Checkpoint {
+        /// Its number.
+        number: u64,
+        /// From its barrier to its manifest.
+        duration: Duration,
+    },
+    /// A checkpoint was given up.
+    CheckpointAbandoned {
+        /// Its number.
+        number: u64,
+        /// Why.
+        why: String,
     },
     /// A point in the life of an operator in one task.
     Operator {

@@ -14,6 +14,7 @@ use dfc_table::GroupTable;
 
 use crate::RunError;
 use crate::counters::TaskCx;
+use crate::state::{Piece, Restored, Share};
 
 pub(crate) use aggregate::{PreparedFinal, PreparedPartial};
 pub(crate) use distinct::PreparedDistinct;
@@ -37,6 +38,17 @@ pub(crate) trait Operator: Send {
 
     /// The input has ended: gives what is held, as much as fits a batch. Called until it says true: everything was given.
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError>;
+
+    /// What it holds now, for a checkpoint; nothing where it holds nothing. `fresh`: nothing was saved before by this operator.
+    fn save(&mut self, fresh: bool) -> Vec<Piece> {
+        let _ = fresh;
+        Vec::new()
+    }
+
+    /// Takes its share of what operators like it held at a checkpoint. Called before the first batch, once for each entry of the bag.
+    fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
+        Err(RunError::State(format!("an operator without state was given `{}`", state.kind.name())))
+    }
 
     /// It will emit nothing more, whatever is pushed.
     fn satisfied(&self) -> bool {

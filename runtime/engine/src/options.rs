@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use dfc_eval::Env;
 use dfc_jit::Tier;
 
+use crate::checkpoint::Checkpointing;
+
 /// Settings of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
@@ -22,6 +24,8 @@ pub struct RunOptions {
     pub limit_rows: Option<u64>,
     /// Set by the caller to stop the run (Ctrl-C). Looked at between batches and by waiting connectors.
     pub cancelled: Arc<AtomicBool>,
+    /// The job takes checkpoints, where its settings and its sources and sinks allow it. `None`: it doesn't.
+    pub checkpoints: Option<Checkpointing>,
     /// Folder for the rejected rows. `None`: the job's `errors { to }` as it stands; without that they are counted, not kept.
     pub rejects_folder: Option<PathBuf>,
 }

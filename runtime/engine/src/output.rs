@@ -15,6 +15,7 @@ use crate::ops::Made;
 use crate::reorder::TAIL;
 use crate::rowkey::{RowKeys, hash};
 use crate::schedule::TaskId;
+use crate::state::{Change, Kind, Piece, Saved};
 use crate::sink::{Pieces, SinkPort};
 use crate::store::to_hold;
 use crate::table::{BuildPart, TableSlot};
@@ -59,7 +60,7 @@ impl OutputPort {
                 })
             }
             OutputPort::Build { table, keys } => {
-                Output::Build { table: table.clone(), keys: keys.clone(), parts: Vec::new() }
+                Output::Build { table: table.clone(), keys: keys.clone(), parts: Vec::new(), saved: 0 }
             }
             OutputPort::Sink(port) => {
                 let encoder = port.sink().encoder(task);
@@ -73,8 +74,16 @@ impl OutputPort {
 /// An output of a task.
 pub(crate) enum Output {
     Exchange(ExchangeOutput),
-    Build { table: Arc<TableSlot>, keys: Arc<dyn PreparedProgram>, parts: Vec<BuildPart> },
-    Sink { port: Arc<SinkPort>, encoder: Box<dyn Encoder>, pending: VecDeque<(u64, Pieces)> },
+    Build { table: Arc<TableSlot>, keys: Arc<dyn PreparedProgram>, parts: Vec<BuildPart>, saved: usize },
+    Sink { port: Arc<SinkPort>, encoder: Box<dyn Encoder>, pending: VecDeque<Offer> },
+}
+
+/// What waits for a sink.
+pub(crate) enum Offer {
+    /// What was made of a packet.
+    Pieces(u64, Pieces),
+    /// A barrier.
+    Barrier(u64),
 }
 
 /// The writing end of an exchange.
@@ -121,7 +130,7 @@ impl Output {
                     pieces.push(piece);
                 }
                 cx.report(&mut errors, &port.node)?;
-                pending.push_back((seq, pieces));
+                pending.push_back(Offer::Pieces(seq, pieces));
             }
         }
         Ok(())
@@ -140,9 +149,15 @@ impl Output {
             }
             Output::Build { .. } => {}
             Output::Sink { port, pending, .. } => {
-                while let Some((seq, pieces)) = pending.pop_front() {
-                    if let Some(pieces) = port.offer(seq, task, pieces)? {
-                        pending.push_front((seq, pieces));
+                while let Some(offer) = pending.pop_front() {
+                    let back = match offer {
+                        Offer::Pieces(seq, pieces) => {
+                            port.offer(seq, task, pieces)?.map(|pieces| Offer::Pieces(seq, pieces))
+                        }
+                        Offer::Barrier(number) => (!port.barrier(task, number)?).then_some(Offer::Barrier(number)),
+                    };
+                    if let Some(back) = back {
+                        pending.push_front(back);
                         return Ok(false);
                     }
                 }
@@ -159,14 +174,49 @@ impl Output {
         }
     }
 
-    /// The task has ended and this output is empty.
-    pub(crate) fn close(&mut self) -> Result<(), RunError> {
+    /// Sends a barrier after everything that was taken; what the output itself holds is handed over.
+    pub(crate) fn barrier(&mut self, number: u64) -> Option<Piece> {
         match self {
-            Output::Exchange(output) => output.exchange.writer_done(),
-            Output::Build { table, parts, .. } => table.task_done(std::mem::take(parts))?,
-            Output::Sink { port, .. } => port.task_done()?,
+            Output::Exchange(output) => {
+                let lanes = 0..output.exchange.lanes();
+                output.pending.extend(lanes.map(|lane| (lane, Packet::Barrier(number))));
+                None
+            }
+            Output::Build { parts, saved, .. } => Some(unsaved(parts, saved)),
+            Output::Sink { pending, .. } => {
+                pending.push_back(Offer::Barrier(number));
+                None
+            }
         }
-        Ok(())
+    }
+
+    /// The task has ended and this output is empty. What it leaves for good is handed over.
+    pub(crate) fn close(&mut self, task: TaskId) -> Result<Option<Piece>, RunError> {
+        match self {
+            Output::Exchange(output) => output.exchange.writer_done(task),
+            Output::Build { table, parts, saved, .. } => {
+                let rest = unsaved(parts, saved);
+                table.task_done(std::mem::take(parts))?;
+                return Ok(Some(rest));
+            }
+            Output::Sink { port, .. } => port.task_done(task)?,
+        }
+        Ok(None)
+    }
+}
+
+/// The rows for a join table that no checkpoint has yet: those before never change.
+fn unsaved(parts: &[BuildPart], saved: &mut usize) -> Piece {
+    let new = &parts[*saved..];
+    *saved = parts.len();
+    let batches: Vec<Batch> = new.iter().map(|part| Batch { seq: part.seq, ..part.batch.clone() }).collect();
+    match batches.is_empty() {
+        true => Piece { kind: Kind::Build, change: Change::Keep, saved: None },
+        false => Piece {
+            kind: Kind::Build,
+            change: Change::Append,
+            saved: Some(Saved::Rows { batches, arrivals: Vec::new() }),
+        },
     }
 }
 
@@ -194,11 +244,7 @@ impl ExchangeOutput {
         let lanes = self.exchange.lanes();
         let mut dealt = vec![Vec::new(); lanes];
         for batch in batches {
-            let columns: Vec<_> = self.columns.iter().map(|&column| batch.columns[column].clone()).collect();
-            let mut rows = vec![Vec::new(); lanes];
-            for (row, key) in keys.encode(&columns)?.iter().enumerate() {
-                rows[(hash(key.as_ref()) >> 32) as usize % lanes].push(row as u32);
-            }
+            let rows = dealt_rows(batch, &self.columns, keys, lanes)?;
             for (dealt, rows) in dealt.iter_mut().zip(rows) {
                 if !rows.is_empty() {
                     dealt.push(select(batch, &rows));
@@ -209,6 +255,16 @@ impl ExchangeOutput {
         self.pending.extend(packets.map(|(lane, batches)| (lane, Packet::Rows { seq, batches })));
         Ok(())
     }
+}
+
+/// For each lane the rows of a batch whose keys are its.
+pub(crate) fn dealt_rows(batch: &Batch, columns: &[usize], keys: &RowKeys, lanes: usize) -> Result<Vec<Vec<u32>>, RunError> {
+    let columns: Vec<_> = columns.iter().map(|&column| batch.columns[column].clone()).collect();
+    let mut rows = vec![Vec::new(); lanes];
+    for (row, key) in keys.encode(&columns)?.iter().enumerate() {
+        rows[(hash(key.as_ref()) >> 32) as usize % lanes].push(row as u32);
+    }
+    Ok(rows)
 }
 
 fn batches(made: &[Made]) -> impl Iterator<Item = &Batch> {

@@ -46,7 +46,7 @@ pub(crate) fn prepare_ops(
                     ops.next();
                     let (aggregate, said) = prepare_aggregate(Some(program), spec, options.tier, options.env);
                     report(said);
-                    (format!("{} → {}", program.name, spec.node), PreparedOp::Partial(PreparedPartial(aggregate)))
+                    (format!("{} → {}", program.name, spec.node), PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }))
                 }
                 _ => {
                     let (rows, said) = prepare_program(program, options.tier, options.env);
@@ -57,7 +57,7 @@ pub(crate) fn prepare_ops(
             StageOp::AggregatePartial(spec) => {
                 let (aggregate, said) = prepare_aggregate(None, spec, options.tier, options.env);
                 report(said);
-                (spec.node.clone(), PreparedOp::Partial(PreparedPartial(aggregate)))
+                (spec.node.clone(), PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }))
             }
             StageOp::AggregateFinal(spec) => {
                 let last = PreparedFinal { spec: Arc::new(spec.clone()), parts: tasks };

@@ -1,12 +1,17 @@
 //! Rejected rows: counted, kept in a file, and judged by the job's `errors { limit, ratio, to }` (D15).
+//!
+//! With checkpoints they are part of them (D12): the file grows under a hidden name up to each barrier; what a task rejects behind a barrier
+//! that others haven't passed waits in memory.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dfc_batch::{Place, RowError};
+use dfc_connect::{Sealed, SpoolFile};
 use dfc_ir::plan::{ErrorPolicy, SiteInfo};
 use dfc_ir::stage::StagePlan;
 use serde_json::{Map, Value};
@@ -36,21 +41,85 @@ struct Kept {
     first: Option<RowError>,
     /// An earlier failure to write: said once.
     broken: Option<RunError>,
+    /// With checkpoints: how far they are.
+    epochs: Option<Epochs>,
+}
+
+/// Rejected rows as part of checkpoints.
+struct Epochs {
+    /// The hidden name, which carries the lineage.
+    part: PathBuf,
+    /// The last barrier up to which the file was closed, and its length there.
+    sealed: u64,
+    from: u64,
+    bytes: u64,
+    /// Over what was written since.
+    crc: crc32fast::Hasher,
+    /// Lines behind barriers that aren't complete, and how many, by the barrier.
+    later: BTreeMap<u64, (Vec<u8>, u64)>,
 }
 
 impl ErrorHandler {
     /// `folder`: where the rejected rows go; `None`: nowhere.
     pub(crate) fn new(plan: &StagePlan, folder: Option<PathBuf>, progress: Arc<Progress>) -> ErrorHandler {
-        let path = folder.map(|folder| folder.join(format!("{}-rejects.jsonl", plan.job.name)));
-        let kept = Kept { path, file: None, closed: false, count: 0, first: None, broken: None };
+        let path = folder.map(|folder| folder.join(dfc_ir::plan::ErrorPolicy::file_name(&plan.job.name)));
+        let kept = Kept { path, file: None, closed: false, count: 0, first: None, broken: None, epochs: None };
         ErrorHandler { policy: plan.job.errors.clone(), sites: plan.sites.clone(), progress, kept: Mutex::new(kept) }
     }
 
-    /// Takes rejected rows, and empties the list.
+    /// The job takes checkpoints: `lineage` names its hidden file, `resume` is what the checkpoint says from which it goes on: the barrier,
+    /// how many rows were rejected until then, and the closed epochs.
+    ///
+    /// # Errors
+    /// When the file isn't what the checkpoint says.
+    pub(crate) fn take_checkpoints(&self, lineage: &str, resume: Option<(u64, u64, &[Sealed])>) -> Result<(), RunError> {
+        let mut kept = self.lock();
+        let Some(path) = kept.path.clone() else {
+            kept.count = resume.map_or(0, |(_, count, _)| count);
+            self.progress.rejected.store(kept.count, Ordering::Relaxed);
+            return Ok(());
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = path.with_file_name(format!(".{name}.dfc-{}.part", &lineage[..lineage.len().min(12)]));
+        let failed = |message: String| RunError::Rejects { path: part.clone(), message };
+        let (sealed, count, files) = resume.unwrap_or((0, 0, &[]));
+        let length = files.iter().flat_map(|sealed| &sealed.files).map(|file| file.to).max().unwrap_or(0);
+        if length > 0 {
+            let mut file = OpenOptions::new().read(true).write(true).open(&part).map_err(|e| failed(e.to_string()))?;
+            for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
+                if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
+                    return Err(failed(format!("bytes {from} to {to} are not those that the checkpoint kept")));
+                }
+            }
+            file.set_len(length).map_err(|e| failed(e.to_string()))?;
+            file.seek(SeekFrom::End(0)).map_err(|e| failed(e.to_string()))?;
+            kept.file = Some(BufWriter::new(file));
+        } else if let Err(e) = fs::remove_file(&part)
+            && !matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+        {
+            return Err(failed(e.to_string()));
+        }
+        kept.count = count;
+        self.progress.rejected.store(count, Ordering::Relaxed);
+        let crc = crc32fast::Hasher::new();
+        kept.epochs = Some(Epochs { part, sealed, from: length, bytes: length, crc, later: BTreeMap::new() });
+        Ok(())
+    }
+
+    /// Closes what was rejected before a complete barrier: how many rows in all, and the closed epoch, if there is a file.
+    ///
+    /// # Errors
+    /// When it can't be made durable.
+    pub(crate) fn seal(&self, number: u64) -> Result<(u64, Option<Sealed>), RunError> {
+        let mut kept = self.lock();
+        kept.seal(number)
+    }
+
+    /// Takes rejected rows of a task whose last barrier was `passed`, and empties the list.
     ///
     /// # Errors
     /// When more were rejected than is tolerated, or they can't be kept.
-    pub(crate) fn report(&self, errors: &mut Vec<RowError>) -> Result<(), RunError> {
+    pub(crate) fn report(&self, errors: &mut Vec<RowError>, passed: u64) -> Result<(), RunError> {
         if errors.is_empty() {
             return Ok(());
         }
@@ -59,7 +128,7 @@ impl ErrorHandler {
         for error in errors.drain(..) {
             kept.count += 1;
             if keeps && kept.broken.is_none() {
-                kept.broken = kept.write(&error, self.sites.get(error.site.0 as usize)).err();
+                kept.broken = kept.write(&error, self.sites.get(error.site.0 as usize), passed).err();
             }
             // Tasks run side by side: of the rows that were seen the one that stands first is the one to name.
             if kept.first.as_ref().is_none_or(|first| comes_before(&error, first)) {
@@ -98,7 +167,11 @@ impl ErrorHandler {
     /// After a failure: the rejected rows so far are kept all the same; a failure by rejected rows gets its last numbers.
     pub(crate) fn conclude(&self, failure: RunError) -> RunError {
         let mut kept = self.lock();
-        let closed = kept.close();
+        let closed = match kept.epochs {
+            // The next run goes on with the hidden file: people get a copy.
+            Some(_) => kept.show(),
+            None => kept.close(),
+        };
         match failure {
             RunError::RowLimit { .. } => {
                 let mut failure = self.stop(&kept);
@@ -148,7 +221,7 @@ impl ErrorHandler {
 }
 
 impl Kept {
-    fn write(&mut self, error: &RowError, site: Option<&SiteInfo>) -> Result<(), RunError> {
+    fn write(&mut self, error: &RowError, site: Option<&SiteInfo>, passed: u64) -> Result<(), RunError> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
         if self.file.is_none() {
@@ -160,12 +233,79 @@ impl Kept {
                     false => failed(e),
                 })?;
             }
-            self.file = Some(BufWriter::new(File::create(unfinished(&path)).map_err(failed)?));
+            self.file = Some(BufWriter::new(File::create(self.unfinished(&path)).map_err(failed)?));
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut line = json(error, site).to_string();
         line.push('\n');
+        match &mut self.epochs {
+            Some(epochs) if passed > epochs.sealed => {
+                let (lines, count) = epochs.later.entry(passed).or_default();
+                lines.extend_from_slice(line.as_bytes());
+                *count += 1;
+                return Ok(());
+            }
+            Some(epochs) => epochs.note(line.as_bytes()),
+            None => {}
+        }
         file.write_all(line.as_bytes()).map_err(failed)
+    }
+
+    fn seal(&mut self, number: u64) -> Result<(u64, Option<Sealed>), RunError> {
+        let (Some(path), Some(epochs)) = (self.path.clone(), &mut self.epochs) else { return Ok((self.count, None)) };
+        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        // What stands behind barriers that were given up is part of this one.
+        let behind = epochs.later.split_off(&number);
+        for (lines, _) in std::mem::replace(&mut epochs.later, behind).into_values() {
+            epochs.note(&lines);
+            if let Some(file) = &mut self.file {
+                file.write_all(&lines).map_err(failed)?;
+            }
+        }
+        let waiting: u64 = epochs.later.values().map(|(_, count)| count).sum();
+        let sealed = match &mut self.file {
+            Some(file) => {
+                file.flush().map_err(failed)?;
+                file.get_ref().sync_all().map_err(failed)?;
+                let crc = std::mem::take(&mut epochs.crc).finalize();
+                let part = SpoolFile { path: epochs.part.display().to_string(), from: epochs.from, to: epochs.bytes, crc };
+                let bytes = part.to - part.from;
+                epochs.from = epochs.bytes;
+                Some(Sealed { number, rows: 0, bytes, files: vec![part], state: Value::Null })
+            }
+            None => None,
+        };
+        epochs.sealed = number;
+        let count = self.count - waiting;
+        for (lines, _) in std::mem::take(&mut epochs.later).into_values() {
+            epochs.note(&lines);
+            if let Some(file) = &mut self.file {
+                file.write_all(&lines).map_err(failed)?;
+            }
+        }
+        Ok((count, sealed.filter(|sealed| sealed.bytes > 0)))
+    }
+
+    /// Lets people see what was rejected so far under the final name; the hidden file stays.
+    fn show(&mut self) -> Result<Option<PathBuf>, RunError> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        let (Some(path), Some(file), Some(epochs)) = (self.path.clone(), &mut self.file, &self.epochs) else {
+            return Ok(None);
+        };
+        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        for (lines, _) in epochs.later.values() {
+            file.write_all(lines).map_err(failed)?;
+        }
+        file.flush().map_err(failed)?;
+        let copy = unfinished(&path);
+        fs::copy(&epochs.part, &copy).and_then(|_| fs::rename(&copy, &path)).map_err(failed)?;
+        Ok(Some(path))
+    }
+
+    fn unfinished(&self, path: &Path) -> PathBuf {
+        self.epochs.as_ref().map_or_else(|| unfinished(path), |epochs| epochs.part.clone())
     }
 
     /// Removes what an earlier run rejected: beside a run without a rejected row it would be taken for this one's.
@@ -191,9 +331,30 @@ impl Kept {
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
         let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
         file.sync_all().map_err(failed)?;
-        fs::rename(unfinished(&path), &path).map_err(failed)?;
+        fs::rename(self.unfinished(&path), &path).map_err(failed)?;
         self.closed = true;
         Ok(Some(path))
+    }
+}
+
+impl Epochs {
+    fn note(&mut self, line: &[u8]) {
+        self.bytes += line.len() as u64;
+        self.crc.update(line);
+    }
+}
+
+/// CRC-32 of a part of a file.
+fn checksum(file: &mut File, from: u64, to: u64) -> std::io::Result<u32> {
+    file.seek(SeekFrom::Start(from))?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut part = file.take(to.saturating_sub(from));
+    let mut block = vec![0; 1 << 16];
+    loop {
+        match part.read(&mut block)? {
+            0 => return Ok(hasher.finalize()),
+            read => hasher.update(&block[..read]),
+        }
     }
 }
 

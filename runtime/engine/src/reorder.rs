@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Number of what comes after everything that is numbered (rows given at a task's end).
 pub(crate) const TAIL: u64 = u64::MAX;
 
-/// Holds things back until all with smaller numbers have come. Numbers run from 0 without gaps and come once each; [`TAIL`] may
+/// Holds things back until all with smaller numbers have come. Numbers run without gaps and come once each; [`TAIL`] may
 /// come more than once, before the end.
 pub(crate) struct Reorder<T> {
     next: u64,
@@ -14,8 +14,9 @@ pub(crate) struct Reorder<T> {
 }
 
 impl<T> Reorder<T> {
-    pub(crate) fn new() -> Self {
-        Reorder { next: 0, early: BTreeMap::new(), tail: Vec::new() }
+    /// The first number is `first`.
+    pub(crate) fn new(first: u64) -> Self {
+        Reorder { next: first, early: BTreeMap::new(), tail: Vec::new() }
     }
 
     /// Whether this number's turn has come.
@@ -46,6 +47,14 @@ impl<T> Reorder<T> {
         }
     }
 
+    /// Everything with a number up to some barrier has come: what is held back nonetheless goes to `out`.
+    pub(crate) fn release(&mut self, out: &mut impl Extend<T>) {
+        if let Some((&last, _)) = self.early.last_key_value() {
+            self.next = last + 1;
+        }
+        self.flush(out);
+    }
+
     /// No more will come: all that is held back goes to `out`, in order.
     pub(crate) fn flush(&mut self, out: &mut impl Extend<T>) {
         out.extend(std::mem::take(&mut self.early).into_values());
@@ -59,7 +68,7 @@ mod tests {
 
     #[test]
     fn order_comes_back() {
-        let mut reorder = Reorder::new();
+        let mut reorder = Reorder::new(0);
         let mut out = Vec::new();
         for seq in [2, TAIL, 1, 0, 4, 3, 6] {
             reorder.put(seq, seq, &mut out);

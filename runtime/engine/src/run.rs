@@ -2,16 +2,19 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
+use dfc_connect::{OpenContext, SinkEpochs};
 use dfc_ir::StagePlan;
 
+use crate::barrier::Barriers;
+use crate::checkpoint::{Begun, Loaded, Start, Supervised, begin};
 use crate::connect::{Builtin, ConnectorSet};
 use crate::observe::{Event, Observer, Progress};
 use crate::reject::ErrorHandler;
 use crate::schedule::{Scheduler, WATCH, broke_down};
-use crate::setup::Setup;
+use crate::setup::{Built, Setup};
 use crate::sink::SinkPort;
 use crate::summary::{OperatorSummary, SinkReport, Summary};
 use crate::{RunError, RunOptions};
@@ -26,6 +29,8 @@ pub(crate) struct JobCx {
     /// By stage, then input, operators, outputs.
     pub(crate) stats: Mutex<Vec<Vec<OperatorSummary>>>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// Where tasks and checkpoints meet, if any are taken.
+    pub(crate) barriers: OnceLock<Arc<Barriers>>,
 }
 
 /// Runs a plan with the connectors of this build.
@@ -46,19 +51,62 @@ pub fn run_with(
     options: RunOptions,
     observer: Arc<dyn Observer>,
 ) -> Result<Summary, RunError> {
+    let mut options = options;
+    let mut attempts = 0;
+    let mut pause = Duration::from_millis(plan.job.restart.backoff_ms);
+    loop {
+        let progressed = Arc::new(AtomicBool::new(false));
+        let error = match attempt(connectors, plan, &options, &observer, &progressed) {
+            Ok(summary) => return Ok(summary),
+            Err(error) => error,
+        };
+        if progressed.load(Ordering::Acquire) {
+            (attempts, pause) = (0, Duration::from_millis(plan.job.restart.backoff_ms));
+        }
+        if attempts >= plan.job.restart.attempts || !error.may_pass() || options.checkpoints.is_none() {
+            return Err(error);
+        }
+        attempts += 1;
+        let pause_ms = pause.as_millis() as u64;
+        tracing::warn!(job = plan.job.name, %error, attempts, pause_ms, event = "restarted");
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if options.cancelled.load(Ordering::Relaxed) {
+                return Err(RunError::Cancelled);
+            }
+            std::thread::sleep(WATCH.min(until.saturating_duration_since(Instant::now())));
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        if let Some(checkpoints) = &mut options.checkpoints {
+            checkpoints.start = Start::Newest;
+        }
+    }
+}
+
+/// The longest pause before a restart.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// One attempt, from its checkpoint or from the start.
+fn attempt(
+    connectors: &dyn ConnectorSet,
+    plan: &StagePlan,
+    options: &RunOptions,
+    observer: &Arc<dyn Observer>,
+    progressed: &Arc<AtomicBool>,
+) -> Result<Summary, RunError> {
     let progress = Arc::new(Progress::default());
     let folder = options.rejects_folder.clone().or_else(|| plan.job.errors.to.as_ref().map(Into::into));
     let job = Arc::new(JobCx {
         job: plan.job.name.as_str().into(),
         started: Instant::now(),
-        observer,
+        observer: observer.clone(),
         errors: ErrorHandler::new(plan, folder, progress.clone()),
         progress,
         stats: Mutex::default(),
         scheduler: Scheduler::new(),
+        barriers: OnceLock::new(),
     });
-    let mut sinks = Vec::new();
-    let result = execute(connectors, plan, &options, &job, &mut sinks);
+    let result = execute(connectors, plan, options, &job, progressed);
     match &result {
         Ok(summary) => {
             let (rows_in, rows_out) = (summary.rows_in, summary.rows_out());
@@ -74,26 +122,146 @@ fn execute(
     plan: &StagePlan,
     options: &RunOptions,
     job: &Arc<JobCx>,
-    sinks: &mut Vec<Arc<SinkPort>>,
+    progressed: &Arc<AtomicBool>,
 ) -> Result<Summary, RunError> {
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         threads => threads,
     };
-    let setup = Setup { connectors, plan, options, job, threads };
-    let ran = watched(&options.cancelled, &job.scheduler.stopping(), || setup.build(sinks)).and_then(|tasks| {
-        job.observer.event(&Event::Started { job: job.job.clone(), progress: job.progress.clone() });
-        job.scheduler.run(tasks, threads, &options.cancelled)?;
-        let rejects = job.errors.finish()?;
-        if options.cancelled.load(Ordering::Relaxed) { Err(RunError::Cancelled) } else { Ok(rejects) }
+    let begun = match &options.checkpoints {
+        Some(how) if plan.job.checkpoint.is_some() && options.limit_rows.is_none() => match begin(how, plan)? {
+            Ok(begun) => Some(begun),
+            Err(why) => {
+                job.observer.event(&Event::WithoutCheckpoints { why });
+                None
+            }
+        },
+        _ => None,
+    };
+    let mut options = options.clone();
+    if let Some(loaded) = begun.as_ref().and_then(|begun| begun.loaded.as_ref()) {
+        options.env.now = loaded.manifest.now_micros;
+    }
+    let setup = Setup {
+        connectors,
+        plan,
+        options: &options,
+        job,
+        threads,
+        epochs: None,
+        loaded: begun.as_ref().and_then(|begun| begun.loaded.as_ref()),
+    };
+    let mut sinks = Vec::new();
+    let built = watched(&options.cancelled, &job.scheduler.stopping(), || {
+        build(&setup, begun.as_ref(), options.env.now, &mut sinks)
     });
-    let rejects = ran.map_err(|failure| {
-        sinks.iter().for_each(|sink| sink.abort());
+    let (built, with_epochs) = built.map_err(|failure| {
+        let resumes = begun.as_ref().is_some_and(|begun| begun.loaded.is_some());
+        if !resumes {
+            sinks.iter().for_each(|sink: &Arc<SinkPort>| sink.abort());
+            begun.iter().for_each(Begun::forget);
+        }
         job.errors.conclude(failure)
     })?;
-    let sinks = finish(sinks)?;
+    job.observer.event(&Event::Started {
+        job: job.job.clone(),
+        progress: job.progress.clone(),
+        checkpoints: with_epochs,
+    });
+    match begun.filter(|_| with_epochs) {
+        Some(begun) => supervised(plan, &options, job, threads, begun, built, &sinks, progressed),
+        None => {
+            let ran = job.scheduler.run(built.tasks, threads, &options.cancelled).and_then(|()| {
+                let rejects = job.errors.finish()?;
+                if options.cancelled.load(Ordering::Relaxed) { Err(RunError::Cancelled) } else { Ok(rejects) }
+            });
+            let rejects = ran.map_err(|failure| {
+                sinks.iter().for_each(|sink| sink.abort());
+                job.errors.conclude(failure)
+            })?;
+            let sinks = finish(&sinks)?;
+            Ok(summary(job, sinks, rejects))
+        }
+    }
+}
+
+/// Opens everything. `true`: the run takes checkpoints; not where a source or a sink can't, which is said.
+fn build(
+    setup: &Setup<'_>,
+    begun: Option<&Begun>,
+    now_micros: i64,
+    sinks: &mut Vec<Arc<SinkPort>>,
+) -> Result<(Built, bool), RunError> {
+    let opened = setup.open_sources()?;
+    let Some(begun) = begun else { return Ok((setup.build(opened, sinks)?, false)) };
+    let without = |why: String| setup.job.observer.event(&Event::WithoutCheckpoints { why });
+    if let Some(why) = opened.not_resumable() {
+        without(why);
+        return Ok((setup.build(opened, sinks)?, false));
+    }
+    if let Some(manifest) = &begun.given_up {
+        give_up(setup, begun, manifest);
+    }
+    begun.found(now_micros)?;
+    let with_epochs = Setup { epochs: Some((&begun.lineage, &begun.job)), ..*setup };
+    let built = with_epochs.build(opened, sinks)?;
+    let unable = sinks.iter().find_map(|port| port.sink().epochs().err().map(|why| format!("`{}`: {why}", port.node)));
+    let Some(why) = unable else { return Ok((built, true)) };
+    without(why);
+    sinks.drain(..).for_each(|port| port.abort());
+    begun.forget();
+    Ok((setup.build(setup.open_sources()?, sinks)?, false))
+}
+
+/// Removes what a state that is given up has left at the sinks and was not visible yet.
+fn give_up(setup: &Setup<'_>, begun: &Begun, manifest: &dfc_checkpoint::Manifest) {
+    let old = Loaded { manifest: manifest.clone(), states: Vec::new(), copies: Vec::new() };
+    for stage in &setup.plan.stages {
+        for output in &stage.outputs {
+            let dfc_ir::stage::StageOutput::Sink { node, spec, .. } = output else { continue };
+            let Ok(spool) = begun.job.create_spool(node) else { continue };
+            let epochs = SinkEpochs { lineage: manifest.lineage.clone(), spool, resume: Some(old.sink(node)) };
+            let cx = OpenContext { node: node.clone(), tasks: 1, epochs: Some(epochs), ..OpenContext::default() };
+            // What can't be opened has left nothing that could be removed.
+            if let Ok(sink) = setup.connectors.open_sink(spec, &stage.schema, &cx) {
+                sink.abort();
+            }
+        }
+    }
+}
+
+/// Runs the tasks while checkpoints are taken and applied.
+fn supervised(
+    plan: &StagePlan,
+    options: &RunOptions,
+    job: &Arc<JobCx>,
+    threads: usize,
+    begun: Begun,
+    built: Built,
+    sinks: &[Arc<SinkPort>],
+    progressed: &Arc<AtomicBool>,
+) -> Result<Summary, RunError> {
+    let mut run = Supervised::new(plan, options, job, &begun, built, sinks, progressed)?;
+    let ran = run.run(threads, &options.cancelled);
+    let resumable = run.taken() || begun.loaded.is_some();
+    match ran {
+        Ok((reports, rejects)) => Ok(summary(job, reports, rejects)),
+        Err(failure) => {
+            if resumable {
+                // For people: why it stopped.
+                let _ = begun.job.record_failure(crate::checkpoint::now_micros(), &failure.to_string());
+            } else {
+                sinks.iter().for_each(|sink| sink.abort());
+                begun.forget();
+            }
+            Err(job.errors.conclude(failure))
+        }
+    }
+}
+
+fn summary(job: &JobCx, sinks: Vec<SinkReport>, rejects: Option<std::path::PathBuf>) -> Summary {
     let stats = std::mem::take(&mut *job.stats.lock().unwrap_or_else(|e| e.into_inner()));
-    Ok(Summary {
+    Summary {
         rows_in: job.progress.rows_in(),
         bytes_in: job.progress.bytes_in(),
         sinks,
@@ -101,7 +269,7 @@ fn execute(
         rejects,
         elapsed: job.started.elapsed(),
         operators: stats.into_iter().flatten().collect(),
-    })
+    }
 }
 
 /// Sets things up while the caller's flag is passed on: opening may wait too.
@@ -136,7 +304,7 @@ fn watched<T>(
 }
 
 /// Makes all results visible, in the plan's order. After a failure the rest is removed.
-fn finish(sinks: &[Arc<SinkPort>]) -> Result<Vec<SinkReport>, RunError> {
+pub(crate) fn finish(sinks: &[Arc<SinkPort>]) -> Result<Vec<SinkReport>, RunError> {
     let mut reports: Vec<SinkReport> = Vec::new();
     for (k, sink) in sinks.iter().enumerate() {
         match sink.finish() {

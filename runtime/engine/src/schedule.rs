@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::RunError;
 
@@ -23,6 +23,8 @@ pub(crate) enum Step {
     Again,
     /// Nothing can be done before [`Scheduler::wake`]. The task has registered itself wherever it waits.
     Blocked,
+    /// Nothing can be done before this time has passed, or [`Scheduler::wake`].
+    Sleep(Duration),
     /// The task has ended.
     Done,
 }
@@ -57,6 +59,10 @@ struct Shared {
     running: usize,
     left: usize,
     failure: Option<RunError>,
+    /// Tasks that sleep, by when they wake.
+    sleepers: BTreeSet<(Instant, TaskId)>,
+    /// Things that go on outside the tasks and will wake some: while there are any, a standstill is none.
+    holds: usize,
 }
 
 impl Shared {
@@ -79,6 +85,8 @@ pub(crate) struct Scheduler {
     over: Condvar,
     /// Set at the first failure and on cancellation: connectors that wait look at it.
     stopping: Arc<AtomicBool>,
+    /// A cancelled run is being ended in an orderly way by somebody else.
+    pub(crate) winds_down: AtomicBool,
 }
 
 /// How often the caller's flag is looked at.
@@ -86,12 +94,13 @@ pub(crate) const WATCH: Duration = Duration::from_millis(20);
 
 impl Scheduler {
     pub(crate) fn new() -> Arc<Scheduler> {
-        let shared = Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None };
+        let shared = Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None, sleepers: BTreeSet::new(), holds: 0 };
         Arc::new(Scheduler {
             shared: Mutex::new(shared),
             work: Condvar::new(),
             over: Condvar::new(),
             stopping: Arc::new(AtomicBool::new(false)),
+            winds_down: AtomicBool::new(false),
         })
     }
 
@@ -111,6 +120,31 @@ impl Scheduler {
             Some(State::Running) => shared.tasks[task].1 = State::Rewoken,
             Some(State::Ready | State::Rewoken | State::Done) | None => {}
         }
+    }
+
+    /// Something goes on outside the tasks that will wake some of them: until [`Scheduler::release`] they may all wait.
+    pub(crate) fn hold(&self) {
+        self.lock().holds += 1;
+    }
+
+    /// It doesn't go on any more; the tasks look whether they can.
+    pub(crate) fn release(&self) {
+        let mut shared = self.lock();
+        shared.holds = shared.holds.saturating_sub(1);
+        drop(shared);
+        self.wake_everyone();
+    }
+
+    /// Every task looks whether it can go on.
+    pub(crate) fn wake_everyone(&self) {
+        let tasks = self.lock().tasks.len();
+        self.wake_all(0..tasks);
+        self.work.notify_all();
+    }
+
+    /// Stops everything with this cause, unless there is one already.
+    pub(crate) fn stop(&self, failure: RunError) {
+        self.fail(failure);
     }
 
     /// Several tasks may go on.
@@ -159,10 +193,20 @@ impl Scheduler {
     fn watch(&self, cancelled: &AtomicBool) {
         let mut shared = self.lock();
         while !shared.over() {
-            if cancelled.load(Ordering::Relaxed) {
+            if cancelled.load(Ordering::Relaxed) && !self.winds_down.load(Ordering::Relaxed) {
                 drop(shared);
                 self.fail(RunError::Cancelled);
                 return;
+            }
+            let now = Instant::now();
+            while let Some(&(at, task)) = shared.sleepers.first()
+                && at <= now
+            {
+                shared.sleepers.pop_first();
+                if shared.tasks[task].1 == State::Blocked {
+                    shared.make_ready(task);
+                    self.work.notify_one();
+                }
             }
             shared = self.over.wait_timeout(shared, WATCH).unwrap_or_else(|e| e.into_inner()).0;
         }
@@ -175,7 +219,7 @@ impl Scheduler {
                 return;
             }
             let Some((_, _, task)) = shared.ready.pop_first() else {
-                if shared.running == 0 {
+                if shared.running == 0 && shared.sleepers.is_empty() && shared.holds == 0 {
                     drop(shared);
                     self.fail(RunError::Internal {
                         node: "scheduler".into(),
@@ -197,7 +241,12 @@ impl Scheduler {
             match step {
                 Ok(Step::Again) => shared.make_ready(task),
                 Ok(Step::Blocked) if shared.tasks[task].1 == State::Rewoken => shared.make_ready(task),
+                Ok(Step::Sleep(_)) if shared.tasks[task].1 == State::Rewoken => shared.make_ready(task),
                 Ok(Step::Blocked) => shared.tasks[task].1 = State::Blocked,
+                Ok(Step::Sleep(time)) => {
+                    shared.tasks[task].1 = State::Blocked;
+                    shared.sleepers.insert((Instant::now() + time, task));
+                }
                 Ok(Step::Done) => {
                     shared.tasks[task].1 = State::Done;
                     shared.left -= 1;
@@ -221,7 +270,7 @@ impl Scheduler {
         let Some(task) = slot.as_mut() else { return Ok(Step::Done) };
         let step = catch_unwind(AssertUnwindSafe(|| task.step()));
         let step = step.unwrap_or_else(|panic| Err(broke_down(task.name(), panic.as_ref())));
-        if !matches!(step, Ok(Step::Again | Step::Blocked)) {
+        if !matches!(step, Ok(Step::Again | Step::Blocked | Step::Sleep(_))) {
             *slot = None;
         }
         step

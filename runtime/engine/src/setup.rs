@@ -1,13 +1,16 @@
 //! From a plan to tasks: opens sources and sinks, compiles programs, decides how many tasks a stage gets, and connects them (D1–D3).
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use dfc_connect::{ConnectError, OpenContext, Source};
+use dfc_connect::{ConnectError, OpenContext, SinkEpochs, Source, Wake};
+use dfc_ir::plan::OptionValue;
 use dfc_ir::stage::{Partition, Stage, StageInput, StageOp, StageOutput};
 use dfc_ir::{DataType, StagePlan};
 use dfc_jit::{CompileReport, prepare_exprs};
 
+use crate::checkpoint::Loaded;
 use crate::connect::ConnectorSet;
 use crate::exchange::{Exchange, ExchangeShape};
 use crate::layout::Layout;
@@ -15,8 +18,10 @@ use crate::observe::Event;
 use crate::output::OutputPort;
 use crate::prepare::prepare_ops;
 use crate::run::JobCx;
-use crate::schedule::Runnable;
+use crate::restore::{refill, rows_of_table};
+use crate::schedule::{Runnable, TaskId};
 use crate::sink::SinkPort;
+use crate::state::{Kind, Restored};
 use crate::summary::OperatorSummary;
 use crate::table::{TableShape, TableSlot};
 use crate::task::{InputPort, StageCx, Task};
@@ -45,16 +50,44 @@ pub(crate) struct Setup<'a> {
     pub(crate) options: &'a RunOptions,
     pub(crate) job: &'a Arc<JobCx>,
     pub(crate) threads: usize,
+    /// The sinks are to work in epochs: the lineage, and the checkpoints, which keep the spools.
+    pub(crate) epochs: Option<(&'a str, &'a dfc_checkpoint::Job)>,
+    /// The checkpoint from which the job goes on.
+    pub(crate) loaded: Option<&'a Loaded>,
+}
+
+/// A run, ready to begin.
+pub(crate) struct Built {
+    pub(crate) tasks: Vec<Box<dyn Runnable>>,
+    pub(crate) stages: Vec<Arc<StageCx>>,
+    /// By stage: its source, with the connector's name.
+    pub(crate) sources: Vec<Option<(Arc<SourcePort>, String)>>,
+    /// By exchange: itself and the stage that reads it.
+    pub(crate) exchanges: Vec<(Arc<Exchange>, usize)>,
+    pub(crate) parallelism: usize,
+}
+
+/// Opened sources by stage, and which tasks are woken when one has something.
+pub(crate) struct Opened {
+    ports: Vec<Option<Arc<SourcePort>>>,
+    wakes: Vec<Arc<OnceLock<Range<TaskId>>>>,
+}
+
+impl Opened {
+    /// Why the job can't take checkpoints, because of a source.
+    pub(crate) fn not_resumable(&self) -> Option<String> {
+        let mut ports = self.ports.iter().flatten();
+        ports.find_map(|port| port.source.resumable().err().map(|why| format!("`{}`: {why}", port.node)))
+    }
 }
 
 impl Setup<'_> {
     /// All tasks, stage by stage. Sinks are put into `sinks` as they are opened, so that a failure half-way can remove them.
-    pub(crate) fn build(&self, sinks: &mut Vec<Arc<SinkPort>>) -> Result<Vec<Box<dyn Runnable>>, RunError> {
+    pub(crate) fn build(&self, opened: Opened, sinks: &mut Vec<Arc<SinkPort>>) -> Result<Built, RunError> {
         let layout = Layout::new(self.plan)?;
-        // Everything is read before anything is written: a missing file leaves no trace at the sinks.
-        let sources = self.open_sources()?;
+        let Opened { ports: sources, wakes } = opened;
         let tasks = self.count_tasks(&layout, &sources);
-        let ordered = self.in_order(&layout, &tasks);
+        let ordered = self.in_order(&layout, &sources, &tasks);
         let exchanges = layout.unbounded().into_iter().enumerate().map(|(id, unbounded)| {
             let shape = ExchangeShape { unbounded, ..self.exchange(&layout, id, &tasks, &ordered) };
             Arc::new(Exchange::new(&shape, self.job.scheduler.clone()))
@@ -65,6 +98,8 @@ impl Setup<'_> {
             Arc::new(TableSlot::new(tasks, self.table_shape(builders, id), self.job.scheduler.clone()))
         });
         let tables: Vec<_> = tables.collect();
+        let mut restored = self.restored();
+        let mut ports = Vec::new();
 
         let mut stages: Vec<Arc<StageCx>> = Vec::new();
         for (index, (stage, source)) in self.plan.stages.iter().zip(sources).enumerate() {
@@ -75,6 +110,11 @@ impl Setup<'_> {
                 Some(port) => port.node.clone(),
                 None => input_name(stage),
             };
+            let connector = match &stage.input {
+                StageInput::Source { spec, .. } => spec.connector.clone(),
+                StageInput::Exchange { .. } => String::new(),
+            };
+            ports.push(source.clone().map(|port| (port, connector)));
             let input = match (source, &stage.input) {
                 (Some(port), _) => InputPort::Source(port),
                 (None, StageInput::Exchange { id, .. }) => InputPort::Exchange(exchanges[*id].clone()),
@@ -87,6 +127,19 @@ impl Setup<'_> {
                 .chain(stage.outputs.iter().map(|output| output_name(stage, output)))
                 .collect();
             self.count(index, &slots);
+            let restored = self.slotted(index, &slots, stage, std::mem::take(&mut restored[index]))?;
+            let mut in_operators = Vec::new();
+            for (slot, state) in restored {
+                match (state.kind, slot.checked_sub(1 + stage_ops(&prepared.ops)).map(|output| &outputs[output])) {
+                    (Kind::Build, Some(OutputPort::Build { table, keys })) => table.preload(rows_of_table(&state, keys.as_ref())?),
+                    (_, None) if slot == 0 => {
+                        if let (InputPort::Exchange(exchange), StageInput::Exchange { id, .. }) = (&input, &stage.input) {
+                            refill(exchange, &state, self.writers_of(&layout, *id, &exchanges), self.partial_spec(*id))?;
+                        }
+                    }
+                    _ => in_operators.push((slot, state)),
+                }
+            }
             stages.push(Arc::new(StageCx {
                 index,
                 name: stage.name.as_str().into(),
@@ -98,13 +151,79 @@ impl Setup<'_> {
                 slots,
                 opened: AtomicUsize::new(0),
                 closed: AtomicUsize::new(0),
+                ended: self.loaded.is_some_and(|loaded| loaded.ended(index)),
+                restored: in_operators,
+                first: self.first(),
             }));
+        }
+        let mut next = 0;
+        for (wake, &count) in wakes.iter().zip(&tasks) {
+            // Set once: a run is set up once.
+            let _ = wake.set(next..next + count);
+            next += count;
         }
         let numbered = stages.iter().flat_map(|stage| (0..stage.tasks).map(move |number| (stage, number)));
         let task = |(id, (stage, number)): (usize, (&Arc<StageCx>, usize))| {
             Box::new(Task::new(id, number, stage.clone(), self.job.clone())) as Box<dyn Runnable>
         };
-        Ok(numbered.enumerate().map(task).collect())
+        Ok(Built {
+            tasks: numbered.enumerate().map(task).collect(),
+            sources: ports,
+            exchanges: exchanges.into_iter().zip(layout.reader).collect(),
+            parallelism: self.parallelism(),
+            stages: stages.clone(),
+        })
+    }
+
+    /// Number of the first batch and packet.
+    fn first(&self) -> u64 {
+        self.loaded.map_or(0, |loaded| loaded.manifest.ordinal_base)
+    }
+
+    /// What the checkpoint kept, by stage, with the operators' names.
+    fn restored(&self) -> Vec<Vec<(String, Restored)>> {
+        let mut restored = self.loaded.map_or_else(Vec::new, |loaded| loaded.states.clone());
+        restored.resize_with(self.plan.stages.len(), Vec::new);
+        restored
+    }
+
+    /// The same with the operators' slots.
+    fn slotted(
+        &self,
+        index: usize,
+        slots: &[Arc<str>],
+        stage: &Stage,
+        states: Vec<(String, Restored)>,
+    ) -> Result<Vec<(usize, Restored)>, RunError> {
+        let slotted = states.into_iter().map(|(node, state)| match slot_of(slots, stage.outputs.len(), &node, state.kind) {
+            Some(slot) => Ok((slot, state)),
+            None => Err(RunError::State(format!(
+                "it has `{}` of `{node}` in stage {index}, which holds {}",
+                state.kind.name(),
+                slots.join(", ")
+            ))),
+        });
+        slotted.collect()
+    }
+
+    /// How rows are dealt into an exchange.
+    fn writers_of<'e>(&self, layout: &Layout, id: usize, exchanges: &'e [Arc<Exchange>]) -> Option<(Vec<(usize, DataType)>, &'e Arc<Exchange>)> {
+        let (writer, partition) = layout.writers[id].first()?;
+        let types = self.plan.stages[*writer].schema.types();
+        let columns = match partition {
+            Partition::Hash(columns) => columns.iter().filter_map(|&c| types.get(c).map(|ty| (c, ty.clone()))).collect(),
+            Partition::Any | Partition::Gather => Vec::new(),
+        };
+        Some((columns, &exchanges[id]))
+    }
+
+    /// The aggregate whose first half goes through an exchange.
+    fn partial_spec(&self, id: usize) -> Option<&dfc_ir::stage::AggregateSpec> {
+        let writes = |stage: &&Stage| stage.outputs.iter().any(|o| matches!(o, StageOutput::Exchange { id: to, .. } if *to == id));
+        self.plan.stages.iter().find(writes).and_then(|stage| match stage.ops.last() {
+            Some(StageOp::AggregatePartial(spec)) => Some(spec),
+            _ => None,
+        })
     }
 
     fn parallelism(&self) -> usize {
@@ -118,6 +237,7 @@ impl Setup<'_> {
     fn open_context(&self, node: &str, tasks: usize) -> OpenContext {
         OpenContext {
             node: node.to_owned(),
+            job: self.plan.job.name.clone(),
             tasks,
             cancelled: self.job.scheduler.stopping(),
             limit_rows: self.options.limit_rows,
@@ -125,18 +245,31 @@ impl Setup<'_> {
         }
     }
 
-    /// One entry a stage: its source, if it reads one.
-    fn open_sources(&self) -> Result<Vec<Option<Arc<SourcePort>>>, RunError> {
+    /// Opens the sources. Everything is read before anything is written: a missing file leaves no trace at the sinks.
+    pub(crate) fn open_sources(&self) -> Result<Opened, RunError> {
         let mut ports = Vec::new();
+        let mut wakes = Vec::new();
         for stage in &self.plan.stages {
+            let woken = Arc::<OnceLock<Range<TaskId>>>::default();
+            wakes.push(woken.clone());
             let StageInput::Source { node, spec, .. } = &stage.input else {
                 ports.push(None);
                 continue;
             };
             let most = self.parallelism().min(stage.max_tasks.unwrap_or(usize::MAX));
-            let source = self.connectors.open_source(spec, &self.open_context(node, most));
+            let scheduler = self.job.scheduler.clone();
+            let cx = OpenContext {
+                positions: self.loaded.and_then(|loaded| loaded.positions(node).cloned()),
+                wake: Wake::new(move || scheduler.wake_all(woken.get().cloned().unwrap_or_default())),
+                ..self.open_context(node, most)
+            };
+            let source = self.connectors.open_source(spec, &cx);
             let source = source.map_err(|error| RunError::Connect { node: node.clone(), error })?;
             let limit_rows = self.options.limit_rows;
+            if let Some(before) = self.loaded.and_then(|loaded| loaded.manifest.sources.iter().find(|s| s.node == *node)) {
+                source.counters().rows.fetch_add(before.rows, Ordering::Relaxed);
+                source.counters().bytes.fetch_add(before.bytes, Ordering::Relaxed);
+            }
             ports.push(Some(Arc::new(SourcePort { node: node.as_str().into(), source, limit_rows })));
         }
         let opened: Vec<_> = ports.iter().flatten().collect();
@@ -149,7 +282,7 @@ impl Setup<'_> {
         // Set once: a run is set up once.
         let _ = self.job.progress.total_bytes.set(total);
         let _ = self.job.progress.sources.set(counters);
-        Ok(ports)
+        Ok(Opened { ports, wakes })
     }
 
     /// Number of tasks of each stage.
@@ -167,11 +300,11 @@ impl Setup<'_> {
     }
 
     /// For each stage whether its packets are numbered without gaps, each number once, so that readers can restore their order.
-    fn in_order(&self, layout: &Layout, tasks: &[usize]) -> Vec<bool> {
+    fn in_order(&self, layout: &Layout, sources: &[Option<Arc<SourcePort>>], tasks: &[usize]) -> Vec<bool> {
         let mut ordered: Vec<bool> = Vec::new();
-        for (stage, &tasks) in self.plan.stages.iter().zip(tasks) {
+        for ((stage, source), &tasks) in self.plan.stages.iter().zip(sources).zip(tasks) {
             let numbered = match &stage.input {
-                StageInput::Source { .. } => true,
+                StageInput::Source { .. } => source.as_ref().is_some_and(|port| port.source.ordered()),
                 StageInput::Exchange { id, .. } => match &layout.writers[*id][..] {
                     [(writer, Partition::Any | Partition::Gather)] => ordered[*writer],
                     _ => false,
@@ -197,6 +330,7 @@ impl Setup<'_> {
             writers: writers.iter().map(|(writer, _)| tasks[*writer]).sum(),
             ordered: restores,
             unbounded: false,
+            first: self.first(),
         }
     }
 
@@ -253,7 +387,14 @@ impl Setup<'_> {
                     OutputPort::Build { table: tables[*table].clone(), keys: program }
                 }
                 StageOutput::Sink { node, spec, .. } => {
-                    let cx = self.open_context(node, tasks[index]);
+                    let mut cx = self.open_context(node, tasks[index]);
+                    if let Some((lineage, checkpoints)) = self.epochs {
+                        cx.epochs = Some(SinkEpochs {
+                            lineage: lineage.to_owned(),
+                            spool: checkpoints.create_spool(node).map_err(RunError::Checkpoint)?,
+                            resume: self.loaded.map(|loaded| loaded.sink(node)),
+                        });
+                    }
                     let sink = self.connectors.open_sink(spec, &stage.schema, &cx);
                     let sink = sink.map_err(|error| RunError::Connect { node: node.clone(), error })?;
                     let port = Arc::new(SinkPort::new(
@@ -261,6 +402,8 @@ impl Setup<'_> {
                         sink,
                         tasks[index],
                         stage.ordered && ordered[index],
+                        self.first(),
+                        target(&spec.options),
                         self.job.scheduler.clone(),
                         self.job.progress.clone(),
                     ));
@@ -283,6 +426,26 @@ impl Setup<'_> {
         let mut stats = self.job.stats.lock().unwrap_or_else(|e| e.into_inner());
         stats.push(slots.iter().map(summary).collect());
     }
+}
+
+fn stage_ops(ops: &[crate::ops::PreparedOp]) -> usize {
+    ops.len()
+}
+
+/// Where a sink's rows go, as the user would name it.
+fn target(options: &dfc_ir::plan::Options) -> Option<String> {
+    ["path", "table"].iter().find_map(|name| options.get(*name).and_then(OptionValue::text)).map(str::to_owned)
+}
+
+/// The slot of an operator's state of this kind.
+pub(crate) fn slot_of(slots: &[Arc<str>], outputs: usize, node: &str, kind: Kind) -> Option<usize> {
+    let outputs = slots.len() - outputs;
+    let range = match kind {
+        Kind::Build => outputs..slots.len(),
+        Kind::Queue => 0..1,
+        _ => 0..outputs,
+    };
+    range.into_iter().find(|&slot| *slots[slot] == *node)
 }
 
 fn input_name(stage: &Stage) -> Arc<str> {

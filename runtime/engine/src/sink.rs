@@ -1,11 +1,13 @@
 //! A sink as the tasks see it: they encode in parallel and offer what they made; whoever finds the line free writes, one at a time,
 //! in order where the stage has one.
+//!
+//! Barriers are aligned here as in an exchange; then the sink closes its epoch (F2).
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use dfc_connect::{ConnectError, Encoded, Sink, SinkSummary};
+use dfc_connect::{ConnectError, Encoded, Sealed, Sink, SinkSummary};
 
 use crate::RunError;
 use crate::observe::Progress;
@@ -15,17 +17,46 @@ use crate::schedule::{Scheduler, TaskId};
 /// What a task made of one packet, with the number of rows in each piece.
 pub(crate) type Pieces = Vec<(Encoded, u64)>;
 
+/// Hears of a closed epoch: its number, and what the sink says.
+pub(crate) type SealedTo = Arc<dyn Fn(u64, Result<Sealed, ConnectError>) + Send + Sync>;
+
+enum Item {
+    Pieces(Pieces),
+    Barrier(u64),
+}
+
 struct Line {
-    ready: VecDeque<Pieces>,
+    ready: VecDeque<Item>,
     reorder: Option<Reorder<Pieces>>,
     /// A task is writing.
     writing: bool,
     /// Tasks that may still offer.
     tasks: usize,
     waiting: Vec<TaskId>,
+    /// The barrier that some tasks have given, and these.
+    aligning: Option<(u64, Vec<TaskId>)>,
+    /// The newest barrier that is wanted, and the newest that went into the line.
+    wanted: u64,
+    passed: u64,
+    /// The target is too far behind: nothing more is taken.
+    held: bool,
 }
 
 impl Line {
+    /// Whether this task has given a barrier that others haven't.
+    fn holds_back(&self, task: TaskId) -> bool {
+        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&task))
+    }
+
+    /// What is held back for its order's sake goes on.
+    fn release(&mut self) {
+        if let Line { ready, reorder: Some(reorder), .. } = self {
+            let mut rest = Vec::new();
+            reorder.release(&mut rest);
+            ready.extend(rest.into_iter().map(Item::Pieces));
+        }
+    }
+
     fn accepts(&self, seq: u64, capacity: usize) -> bool {
         let held = self.reorder.as_ref().map_or(0, Reorder::held);
         if self.ready.len() + held < capacity {
@@ -44,8 +75,11 @@ pub(crate) struct SinkPort {
     sink: Box<dyn Sink>,
     line: Mutex<Line>,
     capacity: usize,
+    /// Where its rows go, as the user would name it.
+    pub(crate) target: Option<String>,
     scheduler: Arc<Scheduler>,
     progress: Arc<Progress>,
+    sealed: OnceLock<SealedTo>,
 }
 
 impl SinkPort {
@@ -54,12 +88,24 @@ impl SinkPort {
         sink: Box<dyn Sink>,
         tasks: usize,
         ordered: bool,
+        first: u64,
+        target: Option<String>,
         scheduler: Arc<Scheduler>,
         progress: Arc<Progress>,
     ) -> SinkPort {
-        let reorder = (ordered && tasks > 1).then(Reorder::new);
-        let line = Line { ready: VecDeque::new(), reorder, writing: false, tasks, waiting: Vec::new() };
-        SinkPort { node, sink, line: Mutex::new(line), capacity: 4 * tasks, scheduler, progress }
+        let line = Line {
+            ready: VecDeque::new(),
+            reorder: (ordered && tasks > 1).then(|| Reorder::new(first)),
+            writing: false,
+            tasks,
+            waiting: Vec::new(),
+            aligning: None,
+            wanted: 0,
+            passed: 0,
+            held: false,
+        };
+        let sealed = OnceLock::new();
+        SinkPort { node, sink, line: Mutex::new(line), capacity: 4 * tasks, target, scheduler, progress, sealed }
     }
 
     /// The connector's side.
@@ -70,7 +116,7 @@ impl SinkPort {
     /// Offers what was made of packet `seq`. Gives it back when too much is waiting; then `task` is woken when there is room.
     pub(crate) fn offer(&self, seq: u64, task: TaskId, pieces: Pieces) -> Result<Option<Pieces>, RunError> {
         let mut line = self.lock();
-        if !line.accepts(seq, self.capacity) {
+        if line.held || line.holds_back(task) || !line.accepts(seq, self.capacity) {
             if !line.waiting.contains(&task) {
                 line.waiting.push(task);
             }
@@ -78,24 +124,84 @@ impl SinkPort {
         }
         let Line { ready, reorder, .. } = &mut *line;
         match reorder {
-            Some(reorder) => reorder.put(seq, pieces, ready),
-            None => ready.push_back(pieces),
+            Some(reorder) => {
+                let mut next = Vec::new();
+                reorder.put(seq, pieces, &mut next);
+                ready.extend(next.into_iter().map(Item::Pieces));
+            }
+            None => ready.push_back(Item::Pieces(pieces)),
         }
         self.drain(line)?;
         Ok(None)
     }
 
-    /// A task has ended.
-    pub(crate) fn task_done(&self) -> Result<(), RunError> {
+    /// Where closed epochs go.
+    pub(crate) fn hand_sealed_to(&self, sealed: SealedTo) {
+        // Set once: a run is set up once.
+        let _ = self.sealed.set(sealed);
+    }
+
+    /// A task gives a barrier; false: not yet, since others haven't given the one before.
+    pub(crate) fn barrier(&self, task: TaskId, number: u64) -> Result<bool, RunError> {
         let mut line = self.lock();
-        line.tasks -= 1;
-        if line.tasks == 0
-            && let Line { ready, reorder: Some(reorder), .. } = &mut *line
-        {
-            reorder.flush(ready);
+        if line.holds_back(task) {
+            line.waiting.push(task);
+            return Ok(false);
         }
+        line.aligning.get_or_insert_with(|| (number, Vec::new())).1.push(task);
+        self.pass(line)?;
+        Ok(true)
+    }
+
+    /// A barrier is wanted; where all tasks have ended nobody else will give it.
+    pub(crate) fn want(&self, number: u64) -> Result<(), RunError> {
+        let mut line = self.lock();
+        line.wanted = number;
+        self.pass(line)
+    }
+
+    /// Stops taking rows, or takes them again.
+    pub(crate) fn hold(&self, held: bool) {
+        let mut line = self.lock();
+        let woken = if held { Vec::new() } else { std::mem::take(&mut line.waiting) };
+        line.held = held;
+        drop(line);
+        self.scheduler.wake_all(woken);
+    }
+
+    /// Puts a barrier that all tasks have given into the line.
+    fn pass<'l>(&'l self, mut line: MutexGuard<'l, Line>) -> Result<(), RunError> {
+        let number = match &line.aligning {
+            Some((number, given)) if given.len() == line.tasks => *number,
+            None if line.tasks == 0 && line.wanted > line.passed => line.wanted,
+            _ => return self.drain(line),
+        };
+        line.aligning = None;
+        line.passed = number;
+        line.release();
+        line.ready.push_back(Item::Barrier(number));
         let woken = std::mem::take(&mut line.waiting);
         self.drain(line)?;
+        self.scheduler.wake_all(woken);
+        Ok(())
+    }
+
+    /// A task has ended: it counts as having given every barrier.
+    pub(crate) fn task_done(&self, task: TaskId) -> Result<(), RunError> {
+        let mut line = self.lock();
+        line.tasks -= 1;
+        if let Some((_, given)) = &mut line.aligning {
+            given.retain(|&giver| giver != task);
+        }
+        if line.tasks == 0 {
+            // Whoever gave the last barrier gave it before it ended.
+            if let Some((number, _)) = line.aligning.take() {
+                line.wanted = line.wanted.max(number);
+            }
+            line.release();
+        }
+        let woken = std::mem::take(&mut line.waiting);
+        self.pass(line)?;
         self.scheduler.wake_all(woken);
         Ok(())
     }
@@ -116,10 +222,20 @@ impl SinkPort {
             return Ok(());
         }
         line.writing = true;
-        while let Some(pieces) = line.ready.pop_front() {
+        while let Some(item) = line.ready.pop_front() {
             let woken = std::mem::take(&mut line.waiting);
             drop(line);
             self.scheduler.wake_all(woken);
+            let pieces = match item {
+                Item::Pieces(pieces) => pieces,
+                Item::Barrier(number) => {
+                    let sealed = self.sink.seal(number);
+                    if let Some(to) = self.sealed.get() {
+                        to(number, sealed);
+                    }
+                    Pieces::new()
+                }
+            };
             for (encoded, rows) in pieces {
                 // On a failure the line stays closed: the run is over.
                 self.sink.write(encoded, rows).map_err(|error| self.failed(error))?;

@@ -59,6 +59,11 @@ impl TableSlot {
         TableSlot { filling, table: OnceLock::new(), shape, scheduler }
     }
 
+    /// Puts rows in place that a checkpoint kept.
+    pub(crate) fn preload(&self, parts: Vec<BuildPart>) {
+        self.lock().parts.extend(parts);
+    }
+
     /// Whether it is complete; if not, `task` is woken when it is.
     pub(crate) fn wait(&self, task: TaskId) -> bool {
         let mut filling = self.lock();

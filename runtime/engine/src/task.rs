@@ -2,9 +2,13 @@
 //!
 //! It waits for the join tables its stage probes, then reads packet by packet, passes each through its operators and hands what
 //! comes out to its outputs; it stops wherever one of them would block, and goes on there.
+//!
+//! Between two packets it passes barriers (F2): it hands over its operators' state and sends the barrier on. A barrier comes with the
+//! input; a task that has none any more, or none yet, sees by itself that one is wanted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use dfc_batch::{Batch, RowError};
 use dfc_connect::{Next, Reader};
@@ -18,6 +22,7 @@ use crate::reorder::TAIL;
 use crate::run::JobCx;
 use crate::schedule::{Runnable, Step, TaskId};
 use crate::setup::SourcePort;
+use crate::state::{Piece, Restored, Share};
 use crate::table::TableSlot;
 
 /// What the tasks of a stage share.
@@ -42,6 +47,12 @@ pub(crate) struct StageCx {
     pub(crate) opened: AtomicUsize,
     /// Tasks that have ended.
     pub(crate) closed: AtomicUsize,
+    /// A checkpoint found that it had ended: nothing is left to do but to say so.
+    pub(crate) ended: bool,
+    /// What a checkpoint found in its operators, with their slots.
+    pub(crate) restored: Vec<(usize, Restored)>,
+    /// Number of the first batch and packet.
+    pub(crate) first: u64,
 }
 
 /// What a stage reads.
@@ -82,11 +93,18 @@ pub(crate) struct Task {
     /// Packets made so far, and batches read: a single task numbers them itself.
     packets: u64,
     batches: u64,
+    /// Above the numbers of all batches read.
+    ordinals: u64,
+    /// The last barrier that was passed.
+    passed: u64,
+    /// Nothing was saved yet.
+    fresh: bool,
 }
 
 impl Task {
     pub(crate) fn new(id: TaskId, number: usize, stage: Arc<StageCx>, job: Arc<JobCx>) -> Task {
         let cx = TaskCx::new(job, &stage, number);
+        let first = stage.first;
         Task {
             id,
             number,
@@ -97,9 +115,17 @@ impl Task {
             ops: Vec::new(),
             outputs: Vec::new(),
             errors: Vec::new(),
-            packets: 0,
-            batches: 0,
+            packets: first,
+            batches: first,
+            ordinals: first,
+            passed: 0,
+            fresh: true,
         }
+    }
+
+    fn open_outputs(&mut self) -> Result<(), RunError> {
+        self.outputs = self.stage.outputs.iter().map(|port| port.open(self.number)).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     fn open(&mut self) -> Result<(), RunError> {
@@ -118,7 +144,13 @@ impl Task {
             }
         });
         self.ops = self.stage.ops.iter().map(|op| op.open(self.number)).collect::<Result<_, _>>()?;
-        self.outputs = self.stage.outputs.iter().map(|port| port.open(self.number)).collect::<Result<_, _>>()?;
+        let share = Share { part: self.number, parts: self.stage.tasks };
+        for (slot, restored) in &self.stage.restored {
+            // Slot 0 is the input, whose state stands in the exchange.
+            if let Some(op) = slot.checked_sub(1).and_then(|op| self.ops.get_mut(op)) {
+                op.restore(restored, share)?;
+            }
+        }
         self.cx.opened();
         Ok(())
     }
@@ -135,9 +167,12 @@ impl Task {
                 self.cx.report(&mut self.errors, &port.node)?;
                 let mut batch = match batch {
                     Next::Batch(batch) => batch,
-                    Next::Barrier(_) | Next::Wait(_) => return Ok(None),
+                    Next::Barrier(number) => return Ok(Some(Read::Packet(Packet::Barrier(number)))),
+                    Next::Wait(time) => return Ok(Some(Read::Wait(time))),
                     Next::End => return Ok(Some(Read::End)),
                 };
+                batch.seq += self.stage.first;
+                self.ordinals = self.ordinals.max(batch.seq + 1);
                 if let Some(left) = rows_left {
                     let wanted = usize::try_from(*left).unwrap_or(usize::MAX).min(batch.rows);
                     if wanted < batch.rows {
@@ -180,9 +215,42 @@ impl Task {
                 self.out(0, &mut made).emit_partial(table)?;
                 TAIL
             }
+            // One that was passed before the input was opened may come again.
+            Packet::Barrier(number) if number <= self.passed => return Ok(()),
+            Packet::Barrier(number) => return self.pass_barrier(number),
         };
         let seq = if single { self.next_number() } else { seq };
         self.hand_over(seq, made)
+    }
+
+    /// Hands over what operators and outputs hold, and sends the barrier on.
+    fn pass_barrier(&mut self, number: u64) -> Result<(), RunError> {
+        let Some(barriers) = self.cx.barriers() else { return Ok(()) };
+        let mut pieces: Vec<(usize, Piece)> = Vec::new();
+        for (op, operator) in self.ops.iter_mut().enumerate() {
+            self.cx.enter(op + 1);
+            pieces.extend(operator.save(self.fresh).into_iter().map(|piece| (op + 1, piece)));
+        }
+        let first = self.stage.ops.len() + 1;
+        for (k, output) in self.outputs.iter_mut().enumerate() {
+            pieces.extend(output.barrier(number).map(|piece| (first + k, piece)));
+        }
+        self.passed = number;
+        // Operators that haven't been opened have saved nothing.
+        self.fresh &= self.ops.is_empty();
+        self.cx.passed(number);
+        barriers.pass(self.id, number, pieces, self.highest());
+        Ok(())
+    }
+
+    /// Above every number that a batch or packet had.
+    fn highest(&self) -> u64 {
+        self.packets.max(self.batches).max(self.ordinals)
+    }
+
+    /// A barrier that nobody will send, where one is wanted.
+    fn unsent_barrier(&self) -> Option<u64> {
+        self.cx.barriers().map(|barriers| barriers.wanted()).filter(|&wanted| wanted > self.passed)
     }
 
     /// Lets operator `op` give what it holds: true when it has given everything.
@@ -235,17 +303,37 @@ impl Task {
 
     fn close_input(&mut self) {
         if let Some(Input::Exchange { exchange, lane }) = self.input.take() {
-            exchange.reader_done(lane);
+            exchange.reader_done(lane, self.id);
         }
     }
 
     fn advance(&mut self) -> Result<Step, RunError> {
         if matches!(self.phase, Phase::Waiting) {
-            if !self.stage.waits_for.iter().all(|table| table.wait(self.id)) {
+            if self.outputs.is_empty() {
+                self.open_outputs()?;
+            }
+            let ready = self.stage.waits_for.iter().all(|table| table.wait(self.id));
+            if self.stage.ended {
+                if let Some(barriers) = self.cx.barriers() {
+                    barriers.may_start(self.stage.index);
+                }
+                self.phase = Phase::Closing;
+            } else if ready && self.cx.barriers().is_none_or(|barriers| barriers.may_start(self.stage.index)) {
+                self.open()?;
+                self.phase = Phase::Running;
+            } else {
+                if let Some(number) = self.unsent_barrier() {
+                    self.pass_barrier(number)?;
+                }
+                // Whoever lets it start wakes it.
+                self.flush()?;
                 return Ok(Step::Blocked);
             }
-            self.open()?;
-            self.phase = Phase::Running;
+        }
+        if matches!(self.phase, Phase::Finishing(_) | Phase::Closing)
+            && let Some(number) = self.unsent_barrier()
+        {
+            self.pass_barrier(number)?;
         }
         if !self.flush()? {
             return Ok(Step::Blocked);
@@ -262,6 +350,7 @@ impl Task {
                     self.close_input();
                     self.phase = Phase::Finishing(0);
                 }
+                Some(Read::Wait(time)) => return Ok(Step::Sleep(time)),
                 None => return Ok(Step::Blocked),
             },
             Phase::Finishing(op) if op == self.ops.len() || self.unwanted() => self.phase = Phase::Closing,
@@ -271,10 +360,15 @@ impl Task {
                 }
             }
             Phase::Closing => {
-                for output in &mut self.outputs {
-                    output.close()?;
+                let first = self.stage.ops.len() + 1;
+                let mut rest = Vec::new();
+                for (k, output) in self.outputs.iter_mut().enumerate() {
+                    rest.extend(output.close(self.id)?.map(|piece| (first + k, piece)));
                 }
                 self.cx.closed();
+                if let Some(barriers) = self.cx.barriers() {
+                    barriers.end(self.id, self.passed, rest, self.highest());
+                }
                 if self.stage.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.stage.tasks {
                     self.cx.stage_finished();
                 }
@@ -287,6 +381,7 @@ impl Task {
 
 enum Read {
     Packet(Packet),
+    Wait(Duration),
     End,
 }
 

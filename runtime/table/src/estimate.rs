@@ -35,6 +35,16 @@ impl Estimate {
         self.0.iter_mut().zip(other.0.iter()).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
     }
 
+    /// The registers.
+    pub fn registers(&self) -> &[u8] {
+        &self.0[..]
+    }
+
+    /// From registers; `None` if they are not [`REGISTERS`].
+    pub fn from_registers(registers: &[u8]) -> Option<Self> {
+        Some(Estimate(Box::new(registers.try_into().ok()?)))
+    }
+
     /// The estimate.
     pub fn count(&self) -> u64 {
         let registers = REGISTERS as f64;

@@ -7,6 +7,7 @@ use arrow_array::ArrayRef;
 use dfc_batch::{Batch, ColumnBuilder, concat};
 use dfc_ir::{DataType, Type};
 
+use crate::archive::DamagedState;
 use crate::columns::KeyColumns;
 use crate::fixed;
 use crate::key::{HASH_SEED, HASH_WORD, fold, hash_key};
@@ -205,6 +206,26 @@ impl JoinTable {
         for &row in rows {
             self.matched[row as usize / 64].fetch_or(1 << (row % 64), Ordering::Relaxed);
         }
+    }
+
+    /// The marks: a bit a row.
+    pub fn marks(&self) -> Vec<u64> {
+        self.matched.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Marks the rows that are marked there too. Tasks may do so at once.
+    ///
+    /// # Errors
+    /// When the marks are those of a table with another number of rows.
+    pub fn set_marks(&self, marks: &[u64]) -> Result<(), DamagedState> {
+        if marks.len() != self.matched.len() {
+            let (given, wanted) = (marks.len(), self.matched.len());
+            return Err(DamagedState(format!("marks of {given} × 64 rows were kept, the table has {wanted} × 64")));
+        }
+        for (word, marks) in self.matched.iter().zip(marks) {
+            word.fetch_or(*marks, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The right rows that were never marked, ascending.

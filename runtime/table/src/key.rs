@@ -120,6 +120,43 @@ pub(crate) fn decode<'k>(key: &mut &'k [u8], ty: &DataType) -> Value<'k> {
     if present { value } else { Value::Null }
 }
 
+/// Takes one column off the front of bytes that anyone may have written; `None`: [`encode`] writes no such thing.
+pub(crate) fn skip<'k>(mut key: &'k [u8], ty: &DataType) -> Option<&'k [u8]> {
+    fn take<'k>(key: &mut &'k [u8], count: usize) -> Option<&'k [u8]> {
+        let (front, rest) = key.split_at_checked(count)?;
+        *key = rest;
+        Some(front)
+    }
+    let present = !ty.nullable || matches!(take(&mut key, 1)?, [1]);
+    match (&ty.ty, fixed::width(&ty.ty)) {
+        (_, Some(width)) => drop(take(&mut key, width)?),
+        (Type::Record(_), _) if !present => {}
+        (Type::Record(fields), _) => {
+            for field in fields {
+                key = skip(key, &field.ty)?;
+            }
+        }
+        (other, _) => {
+            let count = u32::from_le_bytes(take(&mut key, 4)?.try_into().ok()?) as usize;
+            match other {
+                Type::List(item) => {
+                    for _ in 0..count {
+                        let before = key.len();
+                        key = skip(key, item)?;
+                        // Items without bytes (records without fields) could be counted for ever.
+                        if key.len() == before && count > 1 << 20 {
+                            return None;
+                        }
+                    }
+                }
+                Type::Bytes => drop(take(&mut key, count)?),
+                _ => drop(std::str::from_utf8(take(&mut key, count)?).ok()?),
+            }
+        }
+    }
+    Some(key)
+}
+
 /// Where a hash begins.
 pub const HASH_SEED: u64 = 0x243F_6A88_85A3_08D3;
 /// Multiplies each word.

@@ -3,6 +3,7 @@
 //!
 //! It may not know tasks, queues or plans.
 
+mod archive;
 mod columns;
 mod estimate;
 mod finish;
@@ -15,6 +16,7 @@ mod side;
 mod table;
 mod update;
 
+pub use archive::{DamagedState, FrozenGroups};
 pub use join::{JoinTable, TooManyRows};
 pub use key::{HASH_END, HASH_SEED, HASH_WORD, KeyLayout, KeyPart, fold, hash_key, partition};
 pub use layout::{StateKind, StateLayout, StateSlot};

@@ -1,14 +1,65 @@
-//! The states of all groups, in pages of many rows that never move: a row's address stays good as long as its table lives.
+//! The states of all groups, in pages of many rows. A row's address stays good until its table is frozen, dropped or finished.
+//!
+//! Freezing shares the pages instead of copying them: a shared page is copied when it is first written to again (D11, D13).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Bytes of a page, about.
 const PAGE_BYTES: usize = 64 * 1024;
 
+/// The memory of one page.
+struct Page {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the page's bytes are owned by this value alone; shared references only read them.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    fn zeroed(layout: Layout) -> Page {
+        // SAFETY: the layout's size isn't 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        Page { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the page has so many bytes, all written since it was allocated with zeros; nobody writes to a shared page.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `zeroed` with this layout, and given up nowhere else.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// A page as it was when its table was frozen.
+#[derive(Clone)]
+pub struct FrozenPage {
+    /// Its number.
+    pub number: usize,
+    page: Arc<Page>,
+}
+
+impl FrozenPage {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.page.bytes()
+    }
+}
+
 /// Rows of one width, aligned to 16 bytes, zero when they are new.
 pub(crate) struct Pages {
-    pages: Vec<NonNull<u8>>,
+    pages: Vec<Arc<Page>>,
+    /// For each page whether somebody else may hold it since it was frozen: then it may not be written to. Empty: none is.
+    shared: Vec<bool>,
     /// Of one page.
     layout: Layout,
     page_rows: usize,
@@ -16,39 +67,88 @@ pub(crate) struct Pages {
     rows: usize,
 }
 
-// SAFETY: the pages are plain bytes that this value alone owns; shared references only read them.
-unsafe impl Send for Pages {}
-// SAFETY: as above.
-unsafe impl Sync for Pages {}
-
 impl Pages {
     /// No row yet. `row_bytes` is a multiple of 16 and not 0.
     pub fn new(row_bytes: usize) -> Self {
         let page_rows = (PAGE_BYTES / row_bytes).max(1);
         // Can't fail: a page has about PAGE_BYTES, or those of one row, 32 for each of the aggregates in memory.
         let layout = Layout::from_size_align(page_rows * row_bytes, 16).expect("a page fits the address space");
-        Pages { pages: Vec::new(), layout, page_rows, row_bytes, rows: 0 }
+        Pages { pages: Vec::new(), shared: Vec::new(), layout, page_rows, row_bytes, rows: 0 }
     }
 
     /// Appends a row of zeros.
     pub fn push(&mut self) -> *mut u8 {
         if self.rows == self.pages.len() * self.page_rows {
-            // SAFETY: the layout's size isn't 0.
-            let page = unsafe { alloc_zeroed(self.layout) };
-            self.pages.push(NonNull::new(page).unwrap_or_else(|| handle_alloc_error(self.layout)));
+            self.pages.push(Arc::new(Page::zeroed(self.layout)));
         }
         self.rows += 1;
-        self.address(self.rows - 1)
+        self.writable(self.rows - 1)
+    }
+
+    /// The address of row `row`; its `row_bytes` bytes may be read as long as nothing else writes them.
+    ///
+    /// Panics if there is no such row.
+    fn address(&self, row: usize) -> *mut u8 {
+        assert!(row < self.rows, "row {row} of {}", self.rows);
+        let page = &self.pages[row / self.page_rows];
+        // SAFETY: the row lies inside its page.
+        unsafe { page.start.as_ptr().add(row % self.page_rows * self.row_bytes) }
     }
 
     /// The address of row `row`; its `row_bytes` bytes may be read and written as long as nothing else does.
     ///
     /// Panics if there is no such row.
-    pub fn address(&self, row: usize) -> *mut u8 {
-        assert!(row < self.rows, "row {row} of {}", self.rows);
-        let page = self.pages[row / self.page_rows];
-        // SAFETY: the row lies inside its page.
-        unsafe { page.as_ptr().add(row % self.page_rows * self.row_bytes) }
+    pub fn writable(&mut self, row: usize) -> *mut u8 {
+        if !self.shared.is_empty() {
+            self.unshare(row / self.page_rows);
+        }
+        self.address(row)
+    }
+
+    fn copy_of(&self, page: usize) -> Arc<Page> {
+        let copy = Page::zeroed(self.layout);
+        // SAFETY: both pages have this layout; the new one isn't known to anyone else yet.
+        unsafe {
+            copy.start.as_ptr().copy_from_nonoverlapping(self.pages[page].start.as_ptr(), self.layout.size());
+        }
+        Arc::new(copy)
+    }
+
+    fn unshare(&mut self, page: usize) {
+        if self.shared.get(page) == Some(&true) {
+            self.pages[page] = self.copy_of(page);
+            self.shared[page] = false;
+        }
+    }
+
+    /// Copies of all pages.
+    pub fn copy(&self) -> Vec<FrozenPage> {
+        (0..self.pages.len()).map(|number| FrozenPage { number, page: self.copy_of(number) }).collect()
+    }
+
+    /// The pages that were written to since the last freeze (`all`: every page), as they are now.
+    pub fn freeze(&mut self, all: bool) -> Vec<FrozenPage> {
+        let changed = |number: &usize| all || self.shared.get(*number) != Some(&true);
+        let frozen = (0..self.pages.len()).filter(changed);
+        let frozen = frozen.map(|number| FrozenPage { number, page: self.pages[number].clone() }).collect();
+        self.shared.clear();
+        self.shared.resize(self.pages.len(), true);
+        frozen
+    }
+
+    /// Bytes of one page.
+    pub fn page_bytes(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// Puts a page's bytes in place; the rows in it must exist.
+    ///
+    /// Panics if there is no such page, or the length isn't that of a page.
+    pub fn fill(&mut self, page: usize, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.layout.size());
+        self.unshare(page);
+        // SAFETY: a page has so many bytes; it isn't shared, and `self` is borrowed alone.
+        unsafe { self.pages[page].start.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
     /// `N` bytes at `offset` of row `row`.
@@ -62,20 +162,11 @@ impl Pages {
     pub fn write(&mut self, row: usize, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.row_bytes);
         // SAFETY: the bytes lie inside the row, which nothing else reads while `self` is borrowed alone.
-        unsafe { self.address(row).add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+        unsafe { self.writable(row).add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
     /// Bytes of all pages.
     pub fn memory_bytes(&self) -> usize {
         self.pages.len() * self.page_rows * self.row_bytes
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        for page in &self.pages {
-            // SAFETY: allocated in `push` with this layout, and given up nowhere else.
-            unsafe { dealloc(page.as_ptr(), self.layout) }
-        }
     }
 }

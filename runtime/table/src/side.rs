@@ -79,9 +79,9 @@ impl Side {
 /// Corrected Sums of Squares and Products", 1962).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moments {
-    count: f64,
-    mean: f64,
-    squares: f64,
+    pub(crate) count: f64,
+    pub(crate) mean: f64,
+    pub(crate) squares: f64,
 }
 
 impl Moments {

@@ -47,29 +47,31 @@ impl AggregateInfo {
     }
 }
 
-struct Entry {
-    hash: u64,
+pub(crate) struct Entry {
+    pub(crate) hash: u64,
     /// Where its key begins in the arena.
-    key: u64,
+    pub(crate) key: u64,
     /// Bytes of its key.
-    len: u32,
+    pub(crate) len: u32,
 }
 
 /// Groups by key, each with the states of its aggregates.
 ///
-/// A state row's address stays good, and the row where it is, until the table is dropped or finished; it may be written through
-/// only while the table itself isn't used otherwise.
+/// A state row's address stays good, and the row where it is, until the table is frozen, dropped or finished; it may be written
+/// through only while the table itself isn't used otherwise.
 pub struct GroupTable {
     /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
     slots: Vec<u64>,
-    entries: Vec<Entry>,
-    keys: Vec<u8>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) keys: Vec<u8>,
     pub(crate) states: Pages,
     pub(crate) sides: Vec<Side>,
     pub(crate) aggregates: Vec<AggregateInfo>,
     key_layout: KeyLayout,
     state_layout: StateLayout,
     pub(crate) scratch: Vec<u8>,
+    /// Groups and bytes of keys when it was last frozen; `None`: never.
+    pub(crate) frozen: Option<(usize, usize)>,
 }
 
 impl GroupTable {
@@ -88,6 +90,7 @@ impl GroupTable {
             key_layout: KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone())),
             state_layout,
             scratch: Vec::new(),
+            frozen: None,
         };
         if spec.keys.is_empty() {
             table.group(&[], hash_key(&[]));
@@ -157,7 +160,7 @@ impl GroupTable {
     ///
     /// Panics if there is no such group.
     pub fn state_row(&mut self, group: GroupIndex) -> *mut u8 {
-        self.states.address(group.0 as usize)
+        self.states.writable(group.0 as usize)
     }
 
     fn grow(&mut self) {

@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
+use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::rowkey::{KeyOrder, RowKeys, hash};
 use crate::store::{RowRef, RowStore};
 
@@ -34,7 +35,7 @@ impl PreparedDistinct {
             table: HashTable::new(),
         };
         Ok(match &self.order {
-            None => Box::new(FirstArrived { seen }),
+            None => Box::new(FirstArrived { seen, saved: 0 }),
             Some((program, types)) => Box::new(FirstInOrder {
                 seen,
                 program: program.clone(),
@@ -67,6 +68,11 @@ impl Seen {
         self.keys.encode(&columns).map(Some)
     }
 
+    /// Where the keys from number `first` on begin.
+    fn start(&self, first: usize) -> usize {
+        first.checked_sub(1).map_or(0, |before| self.groups[before])
+    }
+
     /// The key's number, and whether it is new.
     fn insert(&mut self, key: &[u8]) -> (usize, bool) {
         let Seen { bytes, groups, table, .. } = self;
@@ -91,8 +97,15 @@ fn key_of(rows: Option<&Rows>, row: usize) -> &[u8] {
     rows.map_or(&[], |rows| rows.row(row).data())
 }
 
+/// Whether a key is a task's: as rows are dealt out by hash.
+fn owns(share: Share, key: &[u8]) -> bool {
+    (hash(key) >> 32) as usize % share.parts == share.part
+}
+
 struct FirstArrived {
     seen: Seen,
+    /// Keys that were saved.
+    saved: usize,
 }
 
 impl Operator for FirstArrived {
@@ -105,6 +118,29 @@ impl Operator for FirstArrived {
 
     fn finish(&mut self, _out: &mut Out<'_>) -> Result<bool, RunError> {
         Ok(true)
+    }
+
+    fn save(&mut self, fresh: bool) -> Vec<Piece> {
+        let first = if fresh { 0 } else { self.saved };
+        let start = self.seen.start(first);
+        let ends: Vec<u64> = self.seen.groups[first..].iter().map(|end| (end - start) as u64).collect();
+        self.saved = self.seen.groups.len();
+        let change = match (fresh, ends.is_empty()) {
+            (true, _) => Change::Replace,
+            (false, true) => Change::Keep,
+            (false, false) => Change::Append,
+        };
+        let saved = Saved::Seen { bytes: self.seen.bytes[start..].to_vec(), ends };
+        vec![Piece { kind: Kind::Seen, change, saved: (change != Change::Keep).then_some(saved) }]
+    }
+
+    fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
+        for part in &state.parts {
+            for key in state::seen(part)?.iter().filter(|key| owns(share, key)) {
+                self.seen.insert(key);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -127,6 +163,38 @@ struct FirstInOrder {
 }
 
 impl FirstInOrder {
+    /// Looks at the rows whose keys are this task's; `arrival`: where a row of the batch stood in the input.
+    fn see(
+        &mut self,
+        batch: Batch,
+        share: Share,
+        arrival: impl Fn(usize) -> (u64, u32),
+        errors: &mut Vec<RowError>,
+    ) -> Result<(), RunError> {
+        let evaluated = self.program.evaluate(&batch, errors);
+        let batch = match &evaluated.kept {
+            Some(kept) => select(&batch, kept),
+            None => batch,
+        };
+        let order = self.order.encode(&evaluated.columns)?;
+        let keys = self.seen.encode(&batch)?;
+        let stored = self.rows.add(batch);
+        for row in 0..order.num_rows() {
+            let key = key_of(keys.as_ref(), row);
+            if share.parts > 1 && !owns(share, key) {
+                continue;
+            }
+            let (group, new) = self.seen.insert(key);
+            let (bytes, arrival) = (order.row(row).data(), arrival(row));
+            let better = |best: &Best| (bytes, arrival) < (&best.order, best.arrival);
+            if new || better(&self.best[group]) {
+                let best = Best { order: bytes.into(), arrival, row: RowRef { batch: stored, row: row as u32 } };
+                if new { self.best.push(best) } else { self.best[group] = best }
+            }
+        }
+        Ok(())
+    }
+
     /// Rows that are no longer anyone's best are let go when they are most of what is held.
     fn compact(&mut self) {
         if self.rows.rows() > 2 * self.best.len() + BATCH_ROWS {
@@ -141,25 +209,11 @@ impl FirstInOrder {
 
 impl Operator for FirstInOrder {
     fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError> {
-        let evaluated = self.program.evaluate(&batch, &mut self.errors);
-        out.report(&mut self.errors)?;
-        let batch = match &evaluated.kept {
-            Some(kept) => select(&batch, kept),
-            None => batch,
-        };
-        let order = self.order.encode(&evaluated.columns)?;
-        let keys = self.seen.encode(&batch)?;
+        let mut errors = std::mem::take(&mut self.errors);
         let seq = batch.seq;
-        let stored = self.rows.add(batch);
-        for row in 0..order.num_rows() {
-            let (group, new) = self.seen.insert(key_of(keys.as_ref(), row));
-            let (bytes, arrival) = (order.row(row).data(), (seq, row as u32));
-            let better = |best: &Best| (bytes, arrival) < (&best.order, best.arrival);
-            if new || better(&self.best[group]) {
-                let best = Best { order: bytes.into(), arrival, row: RowRef { batch: stored, row: row as u32 } };
-                if new { self.best.push(best) } else { self.best[group] = best }
-            }
-        }
+        self.see(batch, Share { part: 0, parts: 1 }, |row| (seq, row as u32), &mut errors)?;
+        out.report(&mut errors)?;
+        self.errors = errors;
         self.compact();
         Ok(())
     }
@@ -170,5 +224,25 @@ impl Operator for FirstInOrder {
         out.emit(self.rows.gather(&rows, (self.given / BATCH_ROWS) as u64))?;
         self.given = end;
         Ok(end == self.best.len())
+    }
+
+    fn save(&mut self, _fresh: bool) -> Vec<Piece> {
+        let left = &self.best[self.given..];
+        let rows: Vec<RowRef> = left.iter().map(|best| best.row).collect();
+        let arrivals = left.iter().map(|best| best.arrival).collect();
+        let batches = if rows.is_empty() { Vec::new() } else { vec![self.rows.gather(&rows, 0)] };
+        vec![Piece::whole(Kind::Rows, Saved::Rows { batches, arrivals })]
+    }
+
+    fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
+        for part in &state.parts {
+            let state::RestoredRows { batches, arrivals } = state::rows(part, None)?;
+            let mut arrivals = arrivals.into_iter();
+            for batch in batches {
+                let arrivals: Vec<(u64, u32)> = arrivals.by_ref().take(batch.rows).collect();
+                self.see(batch, share, |row| arrivals.get(row).copied().unwrap_or_default(), &mut Vec::new())?;
+            }
+        }
+        Ok(())
     }
 }

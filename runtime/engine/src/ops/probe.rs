@@ -14,6 +14,7 @@ use dfc_table::JoinTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
+use crate::state::{self, Kind, Piece, Restored, Saved, Share};
 use crate::table::TableSlot;
 
 /// Most rows that leave in one batch. Far above what a batch of unique partners gives: only joins that multiply rows are cut.
@@ -30,6 +31,8 @@ pub(crate) struct PreparedProbe {
     table: Arc<TableSlot>,
     /// Tasks that still probe: the last one gives the right rows without a partner.
     probing: AtomicUsize,
+    /// Right rows without a partner that were given before the job went on from a checkpoint.
+    given_before: AtomicUsize,
 }
 
 impl PreparedProbe {
@@ -53,6 +56,7 @@ impl PreparedProbe {
             residual,
             table: table.clone(),
             probing: AtomicUsize::new(tasks),
+            given_before: AtomicUsize::new(0),
         }
     }
 
@@ -247,6 +251,7 @@ impl Operator for Probe {
             // Counted down by every task exactly once, after its last batch.
             let last = self.probe.probing.fetch_sub(1, Ordering::AcqRel) == 1;
             let rest = if last && self.probe.keeps_right() { self.table.unmarked() } else { Vec::new() };
+            self.given = self.probe.given_before.load(Ordering::Acquire).min(rest.len());
             self.rest = Some(rest);
         }
         let Some(rest) = &self.rest else { return Ok(true) };
@@ -255,6 +260,32 @@ impl Operator for Probe {
         self.emit_rest(&rest[self.given..end], seq, out)?;
         self.given = end;
         Ok(self.given == self.rest.as_ref().map_or(0, Vec::len))
+    }
+
+    fn save(&mut self, _fresh: bool) -> Vec<Piece> {
+        if !self.probe.keeps_right() {
+            return Vec::new();
+        }
+        // Marks of rows that belong to a later checkpoint do no harm: these rows will come again and mark them again.
+        let mut pieces = vec![Piece::whole(Kind::Marks, Saved::Numbers(self.table.marks()))];
+        if self.rest.as_ref().is_some_and(|rest| !rest.is_empty()) {
+            pieces.push(Piece::whole(Kind::Numbers, Saved::Numbers(vec![self.given as u64])));
+        }
+        pieces
+    }
+
+    fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
+        for part in &state.parts {
+            let numbers = state::numbers(part)?;
+            match state.kind {
+                Kind::Marks => self.table.set_marks(&numbers).map_err(|e| RunError::State(e.to_string()))?,
+                _ => {
+                    let given = numbers.first().map_or(0, |&given| given as usize);
+                    self.probe.given_before.fetch_max(given, Ordering::AcqRel);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

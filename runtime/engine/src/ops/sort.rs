@@ -9,6 +9,7 @@ use dfc_jit::PreparedProgram;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
+use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::rowkey::{KeyOrder, RowKeys};
 use crate::store::{RowRef, RowStore};
 
@@ -32,6 +33,7 @@ impl PreparedSort {
             encoded: Vec::new(),
             sorted: None,
             given: 0,
+            saved: 0,
             errors: Vec::new(),
         }))
     }
@@ -46,6 +48,8 @@ struct Sort {
     /// All rows in order, once the input has ended.
     sorted: Option<Vec<RowRef>>,
     given: usize,
+    /// Batches that were saved.
+    saved: usize,
     errors: Vec<RowError>,
 }
 
@@ -64,6 +68,20 @@ impl Sort {
         rows.sort_by(|a, b| key(a).cmp(&key(b)));
         rows.truncate(self.limit());
         rows
+    }
+
+    /// Holds a batch's rows with their keys; those whose keys have no value are left out.
+    fn hold(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(), RunError> {
+        let evaluated = self.sort.program.evaluate(&batch, errors);
+        let batch = match &evaluated.kept {
+            Some(kept) => select(&batch, kept),
+            None => batch,
+        };
+        if batch.rows > 0 {
+            self.encoded.push(self.keys.encode(&evaluated.columns)?);
+            self.rows.add(batch);
+        }
+        Ok(())
     }
 
     /// Lets the rows go that can't be among the first any more.
@@ -86,17 +104,10 @@ impl Sort {
 
 impl Operator for Sort {
     fn push(&mut self, batch: Batch, out: &mut Out<'_>) -> Result<(), RunError> {
-        let evaluated = self.sort.program.evaluate(&batch, &mut self.errors);
-        out.report(&mut self.errors)?;
-        let batch = match &evaluated.kept {
-            Some(kept) => select(&batch, kept),
-            None => batch,
-        };
-        if batch.rows == 0 {
-            return Ok(());
-        }
-        self.encoded.push(self.keys.encode(&evaluated.columns)?);
-        self.rows.add(batch);
+        let mut errors = std::mem::take(&mut self.errors);
+        self.hold(batch, &mut errors)?;
+        out.report(&mut errors)?;
+        self.errors = errors;
         self.compact()
     }
 
@@ -109,11 +120,41 @@ impl Operator for Sort {
                 rows
             }
         };
+        self.given = self.given.min(rows.len());
         let end = rows.len().min(self.given + BATCH_ROWS);
         out.emit(self.rows.gather(&rows[self.given..end], (self.given / BATCH_ROWS) as u64))?;
         self.given = end;
         let done = end == rows.len();
         self.sorted = Some(rows);
         Ok(done)
+    }
+
+    fn save(&mut self, fresh: bool) -> Vec<Piece> {
+        // With a limit rows are let go, so what was saved before may be gone.
+        let whole = fresh || self.sort.limit.is_some();
+        let first = if whole { 0 } else { self.saved };
+        let batches = self.rows.batches()[first..].to_vec();
+        self.saved = self.rows.batches().len();
+        let change = match (whole, batches.is_empty()) {
+            (true, _) => Change::Replace,
+            (false, true) => Change::Keep,
+            (false, false) => Change::Append,
+        };
+        let saved = (change != Change::Keep).then_some(Saved::Rows { batches, arrivals: Vec::new() });
+        let given = Piece::whole(Kind::Numbers, Saved::Numbers(vec![self.given as u64]));
+        vec![Piece { kind: Kind::Rows, change, saved }, given]
+    }
+
+    fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
+        for part in &state.parts {
+            if state.kind == Kind::Numbers {
+                self.given = state::numbers(part)?.first().map_or(0, |&given| given as usize);
+                continue;
+            }
+            for batch in state::rows(part, None)?.batches {
+                self.hold(batch, &mut Vec::new())?;
+            }
+        }
+        Ok(())
     }
 }

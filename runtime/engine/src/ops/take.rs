@@ -4,6 +4,7 @@ use dfc_batch::{Batch, select};
 
 use super::{Operator, Out};
 use crate::RunError;
+use crate::state::{self, Kind, Piece, Restored, Saved, Share};
 
 /// How many.
 pub(crate) struct PreparedTake {
@@ -39,6 +40,21 @@ impl Operator for Take {
 
     fn finish(&mut self, _out: &mut Out<'_>) -> Result<bool, RunError> {
         Ok(true)
+    }
+
+    fn save(&mut self, _fresh: bool) -> Vec<Piece> {
+        vec![Piece::whole(Kind::Numbers, Saved::Numbers(vec![self.skip, self.left]))]
+    }
+
+    fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
+        for part in &state.parts {
+            match state::numbers(part)?[..] {
+                // One task takes: it has counted for all.
+                [skip, left] if skip <= self.skip && left <= self.left => (self.skip, self.left) = (skip, left),
+                _ => return Err(RunError::State("what was taken before doesn't fit what is to be taken".into())),
+            }
+        }
+        Ok(())
     }
 
     fn satisfied(&self) -> bool {

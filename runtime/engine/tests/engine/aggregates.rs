@@ -15,7 +15,7 @@ fn aggregate(function: AggFunction, args: Vec<Expr>, ty: DataType) -> Aggregate 
 }
 
 /// `count()`, `count(s)`, `sum(n)`, `min(s)`, `first(n)`, `last(n)` by some columns, after a filter `n >= least`.
-fn plan_by(keys: &[usize], least: i64) -> (StagePlan, Schema) {
+pub fn plan_by(keys: &[usize], least: i64) -> (StagePlan, Schema) {
     let schema = left_schema();
     let optional = int().with_nullable(true);
     let mut fields: Vec<(String, DataType)> =

@@ -68,7 +68,7 @@ fn every_branch_gets_every_row() {
 
 /// A stream that is joined with what was made of itself: one branch sorts everything (or passes a filter) and builds the table that the
 /// other one waits for.
-fn diamond(schema: &Schema) -> StagePlan {
+pub fn diamond(schema: &Schema) -> StagePlan {
     let mut first = stage("a", source("in", schema), vec![], to(0, Partition::Any), schema);
     first.outputs.push(to(1, Partition::Gather));
     let sort = StageOp::Sort { node: "sort".into(), keys: vec![key(col(schema, 2), true, false)], limit: Some(100) };
@@ -140,6 +140,10 @@ impl Observer for Watch {
             Event::Compiled { report, .. } => format!("compiled {}", report.program),
             Event::StageStarted { name, tasks, .. } => format!("stage {name} × {tasks}"),
             Event::StageFinished { stage, .. } => format!("stage {stage} finished"),
+            Event::Resumed { .. }
+            | Event::WithoutCheckpoints { .. }
+            | Event::Checkpoint { .. }
+            | Event::CheckpointAbandoned { .. } => panic!("this run takes no checkpoints"),
             Event::Operator { id, moment, .. } => {
                 let moment = match moment {
                     Moment::Opened => "opened",

@@ -11,11 +11,11 @@ use crate::support::*;
 const KINDS: [JoinKind; 6] =
     [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
 
-fn right_schema() -> Schema {
+pub fn right_schema() -> Schema {
     schema(&[("k", int().with_nullable(true)), ("t", text()), ("m", int())])
 }
 
-fn output_schema() -> Schema {
+pub fn output_schema() -> Schema {
     schema(&[
         ("k", int().with_nullable(true)),
         ("n", int().with_nullable(true)),
@@ -24,7 +24,7 @@ fn output_schema() -> Schema {
     ])
 }
 
-fn join(kind: JoinKind, left: &Schema, right: &Schema) -> Join {
+pub fn join(kind: JoinKind, left: &Schema, right: &Schema) -> Join {
     let mut output = vec![JoinColumn::Merged(0, 0), JoinColumn::Left(2), JoinColumn::Right(1), JoinColumn::Right(2)];
     if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
         output = vec![JoinColumn::Left(0), JoinColumn::Left(2), JoinColumn::Left(1), JoinColumn::Left(0)];
@@ -51,7 +51,7 @@ fn even_sum() -> Expr {
     binary(BinaryOp::Eq, binary(BinaryOp::Mul, half, lit(2), Type::INT64), sum(), Type::Bool)
 }
 
-fn plan_of(join: Join) -> StagePlan {
+pub fn plan_of(join: Join) -> StagePlan {
     let (left, right, output) = (left_schema(), right_schema(), output_schema());
     let keys = join.right_keys.clone();
     let probe = StageOp::Probe {

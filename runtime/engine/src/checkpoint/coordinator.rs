@@ -1,0 +1,539 @@
+//! Takes checkpoints while a job runs (D11, F2): wants a barrier, waits until it is complete, stores what was handed over, publishes the
+//! manifest, and passes the closed epochs on to be applied.
+//!
+//! It runs in a thread of its own; the tasks never wait for it but at a barrier, or when the targets are too far behind.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use dfc_checkpoint::{
+    Counters, HistoryEntry, Job, Kind as CheckpointKind, Manifest, OperatorState, Outcome, PlanPrint, RejectsState, Room,
+    SavepointAnswer, SinkState, SourceState, StageState,
+};
+use dfc_connect::Sealed;
+use dfc_ir::plan::CheckpointSettings;
+
+use super::apply::Applier;
+use crate::RunError;
+use crate::barrier::{Barriers, Complete, Content, Key, Pending, RESTORED, Standing, Stored};
+use crate::exchange::Exchange;
+use crate::observe::Event;
+use crate::run::JobCx;
+use crate::setup::SourcePort;
+use crate::sink::SinkPort;
+use crate::state::{Change, Kind};
+use crate::task::StageCx;
+
+/// How often the coordinator looks around.
+const LOOK: Duration = Duration::from_millis(20);
+/// Identifies the form of stored state: raised when it changes.
+const STATE_SCHEMA: u64 = 1;
+
+/// The run as the coordinator sees it.
+pub(crate) struct Scene {
+    pub(crate) job: Arc<JobCx>,
+    pub(crate) barriers: Arc<Barriers>,
+    pub(crate) stages: Vec<Arc<StageCx>>,
+    /// By stage: its source, with the connector's name.
+    pub(crate) sources: Vec<Option<(Arc<SourcePort>, String)>>,
+    /// By exchange: itself and the stage that reads it.
+    pub(crate) exchanges: Vec<(Arc<Exchange>, usize)>,
+    pub(crate) sinks: Vec<Arc<SinkPort>>,
+    pub(crate) parallelism: usize,
+    /// The fixed `now()`, in microseconds since 1970.
+    pub(crate) now_micros: i64,
+}
+
+/// What is kept from checkpoint to checkpoint.
+pub(crate) struct Ledger {
+    pub(crate) lineage: String,
+    pub(crate) print: PlanPrint,
+    pub(crate) stored: Stored,
+    /// By sink: the epochs that are still needed.
+    pub(crate) sealed: Vec<Vec<Sealed>>,
+    pub(crate) rejects: Vec<Sealed>,
+    /// Whether the last manifest that exists is more than the start.
+    pub(crate) taken: bool,
+}
+
+/// The coordinator of a run.
+pub(crate) struct Coordinator {
+    pub(crate) scene: Scene,
+    pub(crate) checkpoints: Arc<Job>,
+    pub(crate) settings: CheckpointSettings,
+    pub(crate) ledger: Ledger,
+    pub(crate) applier: Arc<Applier>,
+    /// Checkpoints abandoned in a row.
+    abandoned: u32,
+    /// The number of the last barrier.
+    last: u64,
+    /// Parts stored by this run.
+    parts: u64,
+    progressed: Arc<AtomicBool>,
+}
+
+/// How an attempt at a checkpoint ended.
+enum Taken {
+    Published(u64),
+    /// It was given up; the job goes on.
+    Abandoned(String),
+    /// The run is over.
+    Stopped,
+}
+
+impl Coordinator {
+    pub(crate) fn new(
+        scene: Scene,
+        checkpoints: Arc<Job>,
+        settings: CheckpointSettings,
+        ledger: Ledger,
+        applier: Arc<Applier>,
+        progressed: Arc<AtomicBool>,
+    ) -> Coordinator {
+        let last = checkpoints.next_number().saturating_sub(1);
+        Coordinator {
+            scene,
+            checkpoints,
+            settings,
+            ledger,
+            applier,
+            abandoned: 0,
+            last,
+            parts: 0,
+            progressed,
+        }
+    }
+
+    /// Takes checkpoints until `over` is set, the run fails, or it is cancelled: then with a last one.
+    ///
+    /// # Errors
+    /// What stops the job.
+    pub(crate) fn run(&mut self, over: &AtomicBool, cancelled: &AtomicBool) -> Result<(), RunError> {
+        let interval = Duration::from_millis(self.settings.interval_ms);
+        let mut due = Instant::now() + interval;
+        let mut asked = Instant::now();
+        let mut held = false;
+        loop {
+            if over.load(Ordering::Acquire) || self.stopping() {
+                return Ok(());
+            }
+            if let Some(failure) = self.applier.failure() {
+                return Err(failure);
+            }
+            if cancelled.load(Ordering::Relaxed) {
+                return self.wind_down();
+            }
+            let spooled: u64 = self.scene.sinks.iter().map(|port| port.sink().open_bytes()).sum();
+            let full = spooled >= self.settings.max_epoch_bytes;
+            let behind = self.applier.behind() >= self.settings.max_unapplied as usize;
+            if held != (full && behind) {
+                held = full && behind;
+                self.hold_sinks(held);
+            }
+            let savepoint = if asked.elapsed() >= Duration::from_millis(200) {
+                asked = Instant::now();
+                self.checkpoints.savepoints_asked().unwrap_or_default().into_iter().next()
+            } else {
+                None
+            };
+            if let Some(request) = savepoint {
+                let answer = match self.take(CheckpointKind::Savepoint, request.note.clone())? {
+                    Taken::Published(number) => {
+                        let kept = dfc_checkpoint::Kept { note: request.note.clone(), at_micros: now_micros() };
+                        match self.checkpoints.keep(number, &kept) {
+                            Ok(()) => SavepointAnswer::Taken(number),
+                            Err(error) => SavepointAnswer::Refused(error.to_string()),
+                        }
+                    }
+                    Taken::Abandoned(why) => SavepointAnswer::Refused(why),
+                    Taken::Stopped => SavepointAnswer::Refused("the job has ended".into()),
+                };
+                // Whoever asked has a time limit of its own.
+                let _ = self.checkpoints.answer_savepoint(&request, &answer);
+                due = Instant::now() + interval;
+            } else if !behind && (full || Instant::now() >= due) {
+                self.take(CheckpointKind::Regular, None)?;
+                due = Instant::now() + interval;
+            }
+            std::thread::sleep(LOOK.min(due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))));
+        }
+    }
+
+    /// The job was cancelled: a last checkpoint, so that nothing of its work is lost.
+    fn wind_down(&mut self) -> Result<(), RunError> {
+        let taken = self.take(CheckpointKind::Regular, None)?;
+        let cause = match taken {
+            Taken::Published(checkpoint) => {
+                self.applier.wait(Duration::from_secs(60));
+                RunError::Interrupted { checkpoint }
+            }
+            Taken::Abandoned(_) | Taken::Stopped => RunError::Cancelled,
+        };
+        self.scene.job.scheduler.stop(cause);
+        Ok(())
+    }
+
+    /// The last checkpoint, when every task has ended; then everything is applied.
+    ///
+    /// # Errors
+    /// What stops the job.
+    pub(crate) fn conclude(&mut self) -> Result<u64, RunError> {
+        let mut attempts = 0;
+        let number = loop {
+            match self.take(CheckpointKind::Terminal, None)? {
+                Taken::Published(number) => break number,
+                Taken::Abandoned(_) if attempts < self.settings.tolerate => attempts += 1,
+                Taken::Abandoned(why) => return Err(self.too_many(&why)),
+                Taken::Stopped => return Err(RunError::Cancelled),
+            }
+        };
+        while !self.applier.wait(Duration::from_secs(1)) {
+            if let Some(failure) = self.applier.failure() {
+                return Err(failure);
+            }
+        }
+        Ok(number)
+    }
+
+    /// Notes that the job has ended and everything is visible.
+    pub(crate) fn finished(&self, number: u64) {
+        // Without the note the next run looks whether anything is left to do.
+        let _ = self.checkpoints.note_applied(&self.ledger.lineage, FINISHED, number);
+        self.retain();
+    }
+
+    fn stopping(&self) -> bool {
+        self.scene.job.scheduler.stopping().load(Ordering::Relaxed)
+    }
+
+    fn hold_sinks(&self, held: bool) {
+        match held {
+            true => self.scene.job.scheduler.hold(),
+            false => self.scene.job.scheduler.release(),
+        }
+        self.scene.sinks.iter().for_each(|port| port.hold(held));
+        if held {
+            tracing::warn!(job = %self.scene.job.job, behind = self.applier.behind(), event = "held_back");
+        }
+    }
+
+    /// One checkpoint.
+    fn take(&mut self, kind: CheckpointKind, note: Option<String>) -> Result<Taken, RunError> {
+        let number = self.checkpoints.next_number().max(self.last + 1);
+        self.last = number;
+        let begun = Instant::now();
+        let at_micros = now_micros();
+        self.scene.job.scheduler.hold();
+        let complete = self.fly(number, begun);
+        if !matches!(complete, Ok(Flown::Complete(_))) {
+            // Stages that had to wait for it may start.
+            self.scene.barriers.give_up();
+        }
+        self.scene.job.scheduler.release();
+        let mut report = HistoryEntry {
+            number,
+            at_micros,
+            duration_ms: 0,
+            alignment_ms: 0,
+            state_bytes: 0,
+            spool_bytes: 0,
+            outcome: Outcome::Taken,
+        };
+        let stored = match complete? {
+            Flown::Stopped => return Ok(Taken::Stopped),
+            Flown::Failed(why) => Err((why, None)),
+            Flown::Complete(complete) => self.store(complete, kind, note, begun, at_micros, &mut report),
+        };
+        report.duration_ms = begun.elapsed().as_millis() as u64;
+        match stored {
+            Ok(()) => {
+                self.abandoned = 0;
+                self.progressed.store(true, Ordering::Release);
+                // For people only.
+                let _ = self.checkpoints.record(report);
+                self.retain();
+                Ok(Taken::Published(number))
+            }
+            Err((_, Some(fatal))) => Err(fatal),
+            Err((why, None)) => {
+                self.abandoned += 1;
+                tracing::warn!(job = %self.scene.job.job, checkpoint = number, %why, event = "checkpoint_abandoned");
+                self.scene.job.observer.event(&Event::CheckpointAbandoned { number, why: why.clone() });
+                let _ = self.checkpoints.record(HistoryEntry { outcome: Outcome::Abandoned(why.clone()), ..report });
+                if self.abandoned > self.settings.tolerate {
+                    return Err(self.too_many(&why));
+                }
+                Ok(Taken::Abandoned(why))
+            }
+        }
+    }
+
+    fn too_many(&self, why: &str) -> RunError {
+        RunError::CheckpointsFail { count: self.abandoned.max(1), why: why.to_owned() }
+    }
+
+    /// Sends the barrier through the job.
+    fn fly(&self, number: u64, begun: Instant) -> Result<Flown, RunError> {
+        let Scene { barriers, sources, exchanges, sinks, .. } = &self.scene;
+        let unstarted = barriers.begin(number, |unstarted| {
+            let lanes = exchanges.iter().enumerate().filter(|(_, (_, reader))| unstarted[*reader]);
+            let lanes = lanes.flat_map(|(id, (exchange, _))| (0..exchange.lanes()).map(move |lane| (id, lane)));
+            (lanes.collect(), (0..sinks.len()).collect::<BTreeSet<_>>())
+        });
+        // From here on no stage starts: what stands before those that haven't is recorded before any source sends the barrier.
+        for (exchange, _) in exchanges.iter().filter(|(_, reader)| unstarted[*reader]) {
+            exchange.record(number);
+        }
+        sources.iter().flatten().for_each(|(port, _)| port.source.mark(number));
+        barriers.want(number);
+        for port in sinks {
+            port.want(number)?;
+        }
+        let timeout = Duration::from_millis(self.settings.timeout_ms);
+        loop {
+            match barriers.standing(LOOK) {
+                Standing::Complete(complete) => return Ok(Flown::Complete(complete)),
+                Standing::Failed(sink, error) => {
+                    let node = &sinks[sink].node;
+                    return Ok(Flown::Failed(format!("`{node}` can't close its rows: {error}")));
+                }
+                Standing::Flying if self.stopping() => return Ok(Flown::Stopped),
+                Standing::Flying if begun.elapsed() >= timeout => {
+                    let seconds = timeout.as_secs_f64();
+                    return Ok(Flown::Failed(format!("it took longer than its time limit of {seconds} s")));
+                }
+                Standing::Flying => {}
+            }
+        }
+    }
+
+    /// Stores what was handed over and publishes the manifest. An error with a cause stops the job, one without abandons the checkpoint.
+    fn store(
+        &mut self,
+        complete: Complete,
+        kind: CheckpointKind,
+        note: Option<String>,
+        begun: Instant,
+        at_micros: i64,
+        report: &mut HistoryEntry,
+    ) -> Result<(), (String, Option<RunError>)> {
+        let number = complete.number;
+        let Complete { pending, live, unstarted, ended, sealed, ordinals, alignment, .. } = complete;
+        let mut pending = pending;
+        let fatal = |error: RunError| (error.to_string(), Some(error));
+        let spool: u64 = sealed.iter().map(|(_, sealed)| sealed.bytes).sum();
+        (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
+        let mut next = self.ledger.stored.clone();
+        match self.store_parts(number, &mut pending, &mut next) {
+            Ok(bytes) => report.state_bytes = bytes,
+            Err(error) => {
+                self.scene.barriers.put_back(number, pending, sealed);
+                return Err(self.weigh(error));
+            }
+        }
+        next.retain(|key, _| match key {
+            Key { kind: Kind::Build, .. } => true,
+            // What stood before a stage was put back there: it has been read since, or was recorded anew.
+            Key { slot: 0, copy, .. } if *copy >= RESTORED => false,
+            Key { stage, .. } if ended[*stage] => false,
+            Key { stage, copy, .. } if *copy >= RESTORED => unstarted[*stage],
+            key => live.contains(key),
+        });
+        let counted = self.scene.job.errors.seal(number);
+        let (rejected, rejects) = counted.map_err(fatal)?;
+        let mut all_rejects = self.ledger.rejects.clone();
+        all_rejects.extend(rejects);
+        let mut all_sealed = self.ledger.sealed.clone();
+        for (sink, sealed) in &sealed {
+            all_sealed[*sink].push(sealed.clone());
+        }
+        for (sink, (port, list)) in self.scene.sinks.iter().zip(&mut all_sealed).enumerate() {
+            if !port.sink().visible_at_end() {
+                let applied = self.applier.applied(sink);
+                list.retain(|sealed| sealed.number > applied);
+            }
+        }
+        let mut sources = Vec::new();
+        for (port, connector) in self.scene.sources.iter().flatten() {
+            let positions = port.source.positions(number).map_err(|error| fatal(port.failed(error)))?;
+            let counters = port.source.counters();
+            sources.push(SourceState {
+                node: port.node.to_string(),
+                connector: connector.clone(),
+                ended: positions.splits.iter().all(|split| split.ended),
+                positions,
+                rows: counters.rows.load(Ordering::Relaxed),
+                bytes: counters.bytes.load(Ordering::Relaxed),
+            });
+        }
+        let progress = &self.scene.job.progress;
+        let rows_in = sources.iter().map(|source| source.rows).sum();
+        let manifest = Manifest {
+            created_micros: at_micros,
+            now_micros: self.scene.now_micros,
+            parallelism: self.scene.parallelism as u32,
+            ordinal_base: ordinals,
+            sources,
+            stages: self.stages(&next, &ended),
+            sinks: self.sinks(&all_sealed),
+            rejects: RejectsState { count: rejected, sealed: all_rejects.clone() },
+            counters: Counters { rows_in, rows_out: progress.rows_out() },
+            spool_bytes: all_sealed.iter().flatten().map(|sealed| sealed.bytes).sum(),
+            state_bytes: report.state_bytes,
+            duration_ms: begun.elapsed().as_millis() as u64,
+            alignment_ms: report.alignment_ms,
+            savepoint_note: note,
+            ..Manifest::new(kind, number, self.ledger.lineage.clone(), self.ledger.print.clone())
+        };
+        if let Err(error) = self.publish(&manifest) {
+            // What was stored stays stored, under the names that the next manifest will give.
+            self.ledger.stored = next;
+            self.ledger.rejects = all_rejects;
+            self.scene.barriers.put_back(number, Vec::new(), sealed);
+            return Err(self.weigh(error));
+        }
+        self.ledger.stored = next;
+        self.ledger.rejects = all_rejects;
+        self.ledger.sealed = all_sealed;
+        self.ledger.taken = true;
+        tracing::info!(
+            job = %self.scene.job.job,
+            checkpoint = number,
+            kind = kind.word(),
+            rows_in,
+            state_bytes = manifest.state_bytes,
+            spool_bytes = spool,
+            duration_ms = manifest.duration_ms,
+            alignment_ms = manifest.alignment_ms,
+            event = "staged"
+        );
+        self.scene.job.observer.event(&Event::Checkpoint { number, duration: begun.elapsed() });
+        for (sink, sealed) in sealed {
+            self.applier.add(sink, sealed);
+        }
+        Ok(())
+    }
+
+    /// An error of the storage that may pass, or a full disk, costs this checkpoint; anything else the job.
+    fn weigh(&self, error: RunError) -> (String, Option<RunError>) {
+        use dfc_checkpoint::{Error, StorageError};
+        let passes = matches!(
+            &error,
+            RunError::Checkpoint(Error::Storage(StorageError::Failed { .. } | StorageError::Full { .. }))
+        );
+        let why = error.to_string();
+        (why, (!passes).then_some(error))
+    }
+
+    fn store_parts(&mut self, number: u64, pending: &mut [Pending], next: &mut Stored) -> Result<u64, RunError> {
+        let mut written = 0;
+        if let Some(quota) = self.settings.quota_bytes {
+            match self.checkpoints.room(quota, 0).map_err(RunError::Checkpoint)? {
+                Room::Enough => {}
+                Room::Tight { used, quota } => {
+                    tracing::warn!(job = %self.scene.job.job, used, quota, event = "quota_nearly_used");
+                }
+            }
+        }
+        for item in pending.iter_mut() {
+            let content = std::mem::replace(&mut item.content, Content::Archived(Vec::new(), 0));
+            let (bytes, rows) = match content {
+                Content::Saved(saved) => {
+                    let rows = saved.rows();
+                    (saved.archive()?, rows)
+                }
+                Content::Archived(bytes, rows) => (bytes, rows),
+                Content::Stored(part) => {
+                    change(next, &item.key, item.change, part.clone());
+                    item.content = Content::Stored(part);
+                    continue;
+                }
+            };
+            let stage = &self.scene.stages[item.key.stage];
+            self.parts += 1;
+            let (slot, kind, copy) = (&stage.slots[item.key.slot], item.key.kind.name(), item.key.copy);
+            let name = format!("{slot}-{kind}-{copy}-{}", self.parts);
+            match self.checkpoints.write_part(number, &name, STATE_SCHEMA, &bytes) {
+                Ok(part) => {
+                    written += part.bytes;
+                    let part = dfc_checkpoint::Part { rows, ..part };
+                    change(next, &item.key, item.change, part.clone());
+                    item.content = Content::Stored(part);
+                }
+                Err(error) => {
+                    item.content = Content::Archived(bytes, rows);
+                    return Err(RunError::Checkpoint(error));
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    fn publish(&self, manifest: &Manifest) -> Result<(), RunError> {
+        self.checkpoints.publish(manifest).map(drop).map_err(RunError::Checkpoint)
+    }
+
+    fn stages(&self, stored: &Stored, ended: &[bool]) -> Vec<StageState> {
+        let stage = |(index, stage): (usize, &Arc<StageCx>)| StageState {
+            name: stage.name.to_string(),
+            ended: ended[index],
+            operators: stored
+                .iter()
+                .filter(|(key, parts)| key.stage == index && !parts.is_empty())
+                .map(|(key, parts)| OperatorState {
+                    node: stage.slots[key.slot].to_string(),
+                    kind: key.kind.name().to_owned(),
+                    parts: parts.clone(),
+                })
+                .collect(),
+        };
+        self.scene.stages.iter().enumerate().map(stage).collect()
+    }
+
+    fn sinks(&self, sealed: &[Vec<Sealed>]) -> Vec<SinkState> {
+        let state = |(port, sealed): (&Arc<SinkPort>, &Vec<Sealed>)| SinkState {
+            node: port.node.to_string(),
+            target: port.target.clone(),
+            sealed: sealed.clone(),
+        };
+        self.scene.sinks.iter().zip(sealed).map(state).collect()
+    }
+
+    fn retain(&self) {
+        match self.checkpoints.retain(self.settings.retain.max(1)) {
+            Ok(removed) if removed.checkpoints.is_empty() && removed.parts == 0 => {}
+            Ok(removed) => tracing::info!(
+                job = %self.scene.job.job,
+                checkpoints = removed.checkpoints.len(),
+                bytes = removed.bytes,
+                event = "cleaned_up"
+            ),
+            Err(error) => tracing::warn!(job = %self.scene.job.job, %error, event = "clean_up_failed"),
+        }
+    }
+}
+
+/// The note under which it stands that a job has ended and everything is visible.
+pub(crate) const FINISHED: &str = "(finished)";
+
+enum Flown {
+    Complete(Complete),
+    Failed(String),
+    Stopped,
+}
+
+fn change(stored: &mut Stored, key: &Key, change: Change, part: dfc_checkpoint::Part) {
+    let parts = stored.entry(key.clone()).or_default();
+    if change == Change::Replace {
+        parts.clear();
+    }
+    parts.push(part);
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now_micros() -> i64 {
+    // A clock before 1970 is a broken clock; it is only for people.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+}

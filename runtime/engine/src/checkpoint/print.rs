@@ -1,0 +1,128 @@
+//! What a checkpoint remembers of the pipeline, and whether it still fits the pipeline that wants to go on from it.
+//!
+//! What holds state or positions must be the same: sources, sinks, operators with state, how rows are dealt out. Programs (filters,
+//! computed columns) may have changed: from the checkpoint on the new ones are in force.
+
+use dfc_checkpoint::{OperatorPrint, PlanPrint};
+use dfc_ir::StagePlan;
+use dfc_ir::plan::{OptionValue, Options};
+use dfc_ir::stage::{StageInput, StageOp, StageOutput};
+use sha2::{Digest, Sha256};
+
+/// What a program's print says it is: it has no state.
+const PROGRAM: &str = "program";
+
+/// What to remember of a plan: stage by stage, input, operators, outputs.
+pub(crate) fn print(plan: &StagePlan) -> PlanPrint {
+    let mut operators: Vec<OperatorPrint> = Vec::new();
+    let mut add = |name: &str, what: String, depends: String| {
+        let mut distinct = name.to_owned();
+        let mut number = 2;
+        while operators.iter().any(|operator| operator.name == distinct) {
+            distinct = format!("{name}.{number}");
+            number += 1;
+        }
+        operators.push(OperatorPrint { name: distinct, what, hash: hash(&depends) });
+    };
+    for (index, stage) in plan.stages.iter().enumerate() {
+        match &stage.input {
+            StageInput::Source { node, spec, .. } => {
+                let depends = format!("{} {:?} {:?}", spec.connector, spec.options, spec.schema);
+                add(node, called(&spec.connector, &spec.options), depends);
+            }
+            StageInput::Exchange { id, schema } => {
+                add(&format!("stage {index} from exchange {id}"), "exchange".into(), format!("{schema:?}"));
+            }
+        }
+        for op in &stage.ops {
+            match op {
+                StageOp::Program(program) => add(&program.name, PROGRAM.into(), format!("{program:?}")),
+                StageOp::AggregatePartial(spec) => {
+                    add(&format!("{} (first half)", spec.node), "aggregate".into(), format!("{spec:?}"));
+                },
+                StageOp::AggregateFinal(spec) => add(&spec.node, "aggregate".into(), format!("{spec:?}")),
+                StageOp::Distinct { node, .. } => add(node, "distinct".into(), format!("{op:?}")),
+                StageOp::Probe { node, .. } => add(node, "join".into(), format!("{op:?}")),
+                StageOp::Sort { node, .. } => add(node, "sort".into(), format!("{op:?}")),
+                StageOp::Take { node, .. } => add(node, "take".into(), format!("{op:?}")),
+            }
+        }
+        for output in &stage.outputs {
+            match output {
+                StageOutput::Exchange { id, partition } => {
+                    add(&format!("stage {index} to exchange {id}"), "exchange".into(), format!("{partition:?}"));
+                }
+                StageOutput::Build { table, keys } => {
+                    let depends = format!("{keys:?} {:?}", stage.schema);
+                    add(&format!("join table {table} of stage {index}"), "join table".into(), depends);
+                }
+                StageOutput::Sink { node, spec, .. } => {
+                    let depends = format!("{} {:?} {:?}", spec.connector, spec.options, stage.schema);
+                    add(node, called(&spec.connector, &spec.options), depends);
+                }
+            }
+        }
+    }
+    PlanPrint { job: plan.job.name.clone(), operators }
+}
+
+/// What doesn't fit any more, each in a sentence. Empty: the checkpoint can be gone on from.
+pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint) -> Vec<String> {
+    let stateful = |print: &PlanPrint| -> Vec<OperatorPrint> {
+        print.operators.iter().filter(|operator| operator.what != PROGRAM).cloned().collect()
+    };
+    let (then, now) = (stateful(then), stateful(now));
+    let mut found = Vec::new();
+    for old in &then {
+        match now.iter().find(|new| new.name == old.name && kind(&new.what) == kind(&old.what)) {
+            None => found.push(format!("`{}` ({}) is gone", old.name, old.what)),
+            Some(new) if new.hash == old.hash => {}
+            Some(new) if new.what == old.what => {
+                found.push(format!("`{}` ({}) has other arguments or fields", new.name, new.what));
+            }
+            Some(new) => found.push(format!("`{}` was {} and is {}", new.name, old.what, new.what)),
+        }
+    }
+    for new in &now {
+        if !then.iter().any(|old| new.name == old.name && kind(&new.what) == kind(&old.what)) {
+            found.push(format!("`{}` ({}) is new", new.name, new.what));
+        }
+    }
+    if found.is_empty() && then.iter().map(|old| &old.hash).ne(now.iter().map(|new| &new.hash)) {
+        found.push("its operators stand in another order".into());
+    }
+    found.dedup();
+    found
+}
+
+/// The programs that have changed: their new rules are in force from the checkpoint on.
+pub(crate) fn changed_programs(then: &PlanPrint, now: &PlanPrint) -> Vec<String> {
+    let programs = now.operators.iter().filter(|operator| operator.what == PROGRAM);
+    let changed = programs.filter(|new| !then.operators.iter().any(|old| old.what == PROGRAM && old.hash == new.hash));
+    changed.map(|new| new.name.clone()).collect()
+}
+
+fn kind(what: &str) -> &str {
+    what.split('(').next().unwrap_or(what)
+}
+
+/// `csv("orders.csv")`: a connector with what tells it from others.
+fn called(connector: &str, options: &Options) -> String {
+    let named = ["path", "table", "query"].iter().find_map(|name| options.get(*name).and_then(OptionValue::text));
+    match named {
+        Some(text) => format!("{connector}(\"{text}\")"),
+        None => format!("{connector}()"),
+    }
+}
+
+/// 16 hexadecimal digits over a text in which places in the pipeline's file don't count.
+fn hash(text: &str) -> String {
+    let mut digest = Sha256::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("Site(") {
+        digest.update(&rest.as_bytes()[..at]);
+        rest = rest[at + 5..].trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    digest.update(rest.as_bytes());
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

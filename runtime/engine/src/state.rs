@@ -1,0 +1,283 @@
+//! Operator state on its way into a checkpoint and out of it again (D11, D13, F1).
+//!
+//! A task hands over what it holds without stopping for long ([`Saved`]: shared pages, shared arrays); the checkpoint's writer makes bytes
+//! of it. A stage's state is a bag: whatever number of tasks restores it, each takes its share.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{Field, Schema};
+use dfc_batch::Batch;
+use dfc_ir::stage::AggregateSpec;
+use dfc_table::{FrozenGroups, GroupTable};
+use rkyv::{Archive, Deserialize, Serialize};
+
+use crate::RunError;
+
+/// What kind of state it is: how it is shared out, and what it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A table of groups, in parts that build on one another.
+    Groups,
+    /// Finished rows that were not given yet.
+    Results,
+    /// Rows held to the end, in their order.
+    Rows,
+    /// Keys that have come.
+    Seen,
+    /// The right rows of a join that have had a partner, a bit each.
+    Marks,
+    /// A few numbers.
+    Numbers,
+    /// Rows of a join table.
+    Build,
+    /// Packets before a stage that hasn't started.
+    Queue,
+}
+
+impl Kind {
+    const NAMES: [(Kind, &'static str); 8] = [
+        (Kind::Groups, "groups"),
+        (Kind::Results, "results"),
+        (Kind::Rows, "rows"),
+        (Kind::Seen, "seen"),
+        (Kind::Marks, "marks"),
+        (Kind::Numbers, "numbers"),
+        (Kind::Build, "build"),
+        (Kind::Queue, "queue"),
+    ];
+
+    /// As it stands in manifests.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// The kind of this name.
+    pub(crate) fn by_name(name: &str) -> Option<Kind> {
+        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(kind, _)| *kind)
+    }
+}
+
+/// State as an operator hands it over.
+pub(crate) enum Saved {
+    /// Part of a table of groups.
+    Groups(FrozenGroups),
+    /// Rows, each batch with its number; `arrivals`: for each row the number of the packet and the row in it that it came from.
+    Rows {
+        /// The rows.
+        batches: Vec<Batch>,
+        /// Empty, or one for each row.
+        arrivals: Vec<(u64, u32)>,
+    },
+    /// Keys, one after another, and where each ends.
+    Seen {
+        /// The keys' bytes.
+        bytes: Vec<u8>,
+        /// Ends.
+        ends: Vec<u64>,
+    },
+    /// Numbers, or words of bits.
+    Numbers(Vec<u64>),
+}
+
+/// How a part changes what was saved before under the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It takes its place.
+    Replace,
+    /// It is added to it.
+    Append,
+    /// Nothing changed.
+    Keep,
+}
+
+/// One piece of a task's state.
+pub(crate) struct Piece {
+    /// What kind.
+    pub(crate) kind: Kind,
+    /// What it does to what was saved before.
+    pub(crate) change: Change,
+    /// `None` only with [`Change::Keep`].
+    pub(crate) saved: Option<Saved>,
+}
+
+impl Piece {
+    /// State that replaces what was saved before.
+    pub(crate) fn whole(kind: Kind, saved: Saved) -> Piece {
+        Piece { kind, change: Change::Replace, saved: Some(saved) }
+    }
+}
+
+/// State as it comes back.
+#[derive(Clone)]
+pub(crate) struct Restored {
+    /// What kind.
+    pub(crate) kind: Kind,
+    /// Position in the bag, for dealing out what has no owner.
+    pub(crate) position: usize,
+    /// The parts' bytes, in their order.
+    pub(crate) parts: Vec<Vec<u8>>,
+}
+
+/// Which share of the bag is a task's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    /// Number of the task.
+    pub(crate) part: usize,
+    /// Number of tasks.
+    pub(crate) parts: usize,
+}
+
+impl Share {
+    /// Whether what has no owner by its key is this task's.
+    pub(crate) fn takes(self, position: usize) -> bool {
+        position % self.parts == self.part
+    }
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct RowsArchive {
+    /// An Arrow IPC stream.
+    stream: Vec<u8>,
+    /// Rows of each batch: a batch without columns has no other place for them.
+    rows: Vec<u64>,
+    numbers: Vec<u64>,
+    arrival_packets: Vec<u64>,
+    arrival_rows: Vec<u32>,
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct SeenArchive {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct NumbersArchive {
+    numbers: Vec<u64>,
+}
+
+fn failed(what: impl std::fmt::Display) -> RunError {
+    RunError::State(what.to_string())
+}
+
+impl Saved {
+    /// Rows in it, as people count them: groups, keys, rows.
+    pub(crate) fn rows(&self) -> u64 {
+        match self {
+            Saved::Groups(groups) => groups.groups() as u64,
+            Saved::Rows { batches, .. } => batches.iter().map(|batch| batch.rows as u64).sum(),
+            Saved::Seen { ends, .. } => ends.len() as u64,
+            Saved::Numbers(_) => 0,
+        }
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// When it can't be archived.
+    pub(crate) fn archive(self) -> Result<Vec<u8>, RunError> {
+        match self {
+            Saved::Groups(groups) => groups.archive().map_err(failed),
+            Saved::Rows { batches, arrivals } => {
+                let archive = RowsArchive {
+                    stream: write_stream(&batches)?,
+                    rows: batches.iter().map(|batch| batch.rows as u64).collect(),
+                    numbers: batches.iter().map(|batch| batch.seq).collect(),
+                    arrival_packets: arrivals.iter().map(|(packet, _)| *packet).collect(),
+                    arrival_rows: arrivals.iter().map(|(_, row)| *row).collect(),
+                };
+                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+            }
+            Saved::Seen { bytes, ends } => {
+                let archive = SeenArchive { bytes, ends };
+                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+            }
+            Saved::Numbers(numbers) => {
+                let archive = NumbersArchive { numbers };
+                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+            }
+        }
+    }
+}
+
+fn write_stream(batches: &[Batch]) -> Result<Vec<u8>, RunError> {
+    let Some(first) = batches.iter().find(|batch| !batch.columns.is_empty()) else { return Ok(Vec::new()) };
+    let field = |(i, column): (usize, &arrow_array::ArrayRef)| Field::new(i.to_string(), column.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(first.columns.iter().enumerate().map(field).collect::<Vec<_>>()));
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(failed)?;
+    for batch in batches {
+        let record = RecordBatch::try_new(schema.clone(), batch.columns.clone()).map_err(failed)?;
+        writer.write(&record).map_err(failed)?;
+    }
+    writer.into_inner().map_err(failed)
+}
+
+/// Saved rows.
+pub(crate) struct RestoredRows {
+    /// The batches, with their numbers.
+    pub(crate) batches: Vec<Batch>,
+    /// Empty, or one for each row.
+    pub(crate) arrivals: Vec<(u64, u32)>,
+}
+
+fn access<T>(bytes: &[u8]) -> Result<T, RunError>
+where
+    T: Archive,
+    T::Archived: for<'a> rkyv::bytecheck::CheckBytes<rkyv::api::high::HighValidator<'a, rkyv::rancor::Error>>
+        + Deserialize<T, rkyv::api::high::HighDeserializer<rkyv::rancor::Error>>,
+{
+    let mut aligned = rkyv::util::AlignedVec::<16>::new();
+    aligned.extend_from_slice(bytes);
+    rkyv::from_bytes::<T, rkyv::rancor::Error>(&aligned).map_err(failed)
+}
+
+/// Rows as [`Saved::Rows`] wrote them; every batch has `columns` columns.
+pub(crate) fn rows(bytes: &[u8], columns: Option<usize>) -> Result<RestoredRows, RunError> {
+    let archive: RowsArchive = access(bytes)?;
+    let mut batches = Vec::new();
+    if archive.stream.is_empty() {
+        for (&rows, &seq) in archive.rows.iter().zip(&archive.numbers) {
+            batches.push(Batch::new(Vec::new(), usize::try_from(rows).map_err(failed)?, seq));
+        }
+    } else {
+        let reader = StreamReader::try_new(archive.stream.as_slice(), None).map_err(failed)?;
+        for (record, &seq) in reader.zip(&archive.numbers) {
+            let record = record.map_err(failed)?;
+            batches.push(Batch::new(record.columns().to_vec(), record.num_rows(), seq));
+        }
+    }
+    let total: usize = batches.iter().map(|batch| batch.rows).sum();
+    let arrivals: Vec<(u64, u32)> = archive.arrival_packets.into_iter().zip(archive.arrival_rows).collect();
+    let fits = batches.len() == archive.rows.len()
+        && batches.iter().zip(&archive.rows).all(|(batch, &rows)| batch.rows as u64 == rows)
+        && (arrivals.is_empty() || arrivals.len() == total)
+        && columns.is_none_or(|columns| batches.iter().all(|batch| batch.columns.len() == columns));
+    if fits { Ok(RestoredRows { batches, arrivals }) } else { Err(failed("saved rows don't fit what is said of them")) }
+}
+
+/// Keys as [`Saved::Seen`] wrote them.
+pub(crate) fn seen(bytes: &[u8]) -> Result<Vec<Vec<u8>>, RunError> {
+    let archive: SeenArchive = access(bytes)?;
+    let mut keys = Vec::with_capacity(archive.ends.len());
+    let mut start = 0;
+    for end in archive.ends {
+        let end = usize::try_from(end).map_err(failed)?;
+        let key = archive.bytes.get(start..end).ok_or_else(|| failed("saved keys are cut off"))?;
+        keys.push(key.to_vec());
+        start = end;
+    }
+    Ok(keys)
+}
+
+/// Numbers as [`Saved::Numbers`] wrote them.
+pub(crate) fn numbers(bytes: &[u8]) -> Result<Vec<u64>, RunError> {
+    access::<NumbersArchive>(bytes).map(|archive| archive.numbers)
+}
+
+/// Groups as [`Saved::Groups`] wrote them, part by part.
+pub(crate) fn groups(spec: &AggregateSpec, parts: &[Vec<u8>]) -> Result<GroupTable, RunError> {
+    GroupTable::from_parts(spec, parts).map_err(failed)
+}

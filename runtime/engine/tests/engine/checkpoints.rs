@@ -1,0 +1,170 @@
+//! Runs that break down and go on, against runs that don't (D13, D20, F1–F4): every kind of state, at changing parallelism, with targets
+//! that are away, answers that are lost and spools that can't be closed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dfc_checkpoint::Place;
+use dfc_engine::{Checkpointing, Event, Observer, RunError, RunOptions, Start, run_with};
+use dfc_ir::plan::{CheckpointSettings, JoinKind};
+use dfc_ir::stage::{Partition, StageOp};
+use dfc_ir::{Schema, StagePlan};
+
+use crate::model::World;
+use crate::support::*;
+use crate::{aggregates, flow, joins};
+
+/// Counts what happened.
+#[derive(Default)]
+struct Watch {
+    taken: AtomicUsize,
+    resumed: AtomicUsize,
+    abandoned: AtomicUsize,
+}
+
+impl Observer for Watch {
+    fn event(&self, event: &Event) {
+        match event {
+            Event::Checkpoint { .. } => self.taken.fetch_add(1, Ordering::Relaxed),
+            Event::Resumed { .. } => self.resumed.fetch_add(1, Ordering::Relaxed),
+            Event::CheckpointAbandoned { .. } => self.abandoned.fetch_add(1, Ordering::Relaxed),
+            Event::WithoutCheckpoints { why } => panic!("no checkpoints: {why}"),
+            _ => 0,
+        };
+    }
+}
+
+fn often(mut plan: StagePlan) -> StagePlan {
+    plan.job.checkpoint =
+        Some(CheckpointSettings { interval_ms: 1, tolerate: 1_000, ..CheckpointSettings::default() });
+    plan
+}
+
+fn checkpointed(folder: &Path, parallelism: usize) -> RunOptions {
+    let place = Place::open(None, folder).expect("a folder can be a storage");
+    let checkpoints =
+        Checkpointing { place, chosen: true, start: Start::Newest, allow_older: false, accept_duplicates: false };
+    RunOptions { checkpoints: Some(checkpoints), ..options(parallelism) }
+}
+
+/// Runs to the end with breakdowns at random: what the sink `out` shows, and how often the job went on.
+fn broken(plan: &StagePlan, inputs: &[(&str, Vec<dfc_batch::Batch>)], output: &Schema, rng: &mut Rng) -> (Vec<Row>, usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = often(plan.clone());
+    let world = World::default();
+    inputs.iter().for_each(|(name, batches)| world.put(name, batches.clone()));
+    let watch = Arc::new(Watch::default());
+    for attempt in 0.. {
+        assert!(attempt < 200, "the job doesn't come to its end");
+        world.fuse(if attempt < 12 { rng.below(40) as i64 } else { -1 });
+        let parallelism = 1 + rng.below(3) as usize;
+        match run_with(&world, &plan, checkpointed(folder.path(), parallelism), watch.clone()) {
+            Ok(_) => break,
+            Err(RunError::Connect { error, .. }) if error.message == "the lights went out" => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(watch.taken.load(Ordering::Relaxed) > 0, "no checkpoint was taken");
+    assert_eq!(world.spooled("out"), 0, "everything was applied");
+    (rows(output, &world.rows("out")), watch.resumed.load(Ordering::Relaxed))
+}
+
+/// Compares runs with breakdowns with one without, as bags of rows.
+fn compare(name: &str, plan: &StagePlan, inputs: &[(&str, Vec<dfc_batch::Batch>)], output: &Schema, in_order: bool) {
+    let tables = dfc_engine::MemoryConnectors::default();
+    inputs.iter().for_each(|(name, batches)| tables.put(name, batches.clone()));
+    run(&tables, plan, 2).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let whole = rows(output, &tables.get("out").expect("the sink has finished"));
+    let rounds: u64 = std::env::var("DFC_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let mut resumed = 0;
+    for seed in 0..rounds {
+        let (pieces, times) = broken(plan, inputs, output, &mut Rng(1_000 + seed));
+        resumed += times;
+        match in_order {
+            true => assert_eq!(pieces, whole, "{name}, seed {seed}"),
+            false => assert_eq!(sorted(pieces), sorted(whole.clone()), "{name}, seed {seed}"),
+        }
+    }
+    assert!(resumed > 0, "{name}: no run went on from a checkpoint");
+}
+
+fn input(seed: u64, count: usize, keys: u64) -> Vec<dfc_batch::Batch> {
+    let mut rng = Rng(seed);
+    let rows = left_rows(&mut rng, count, keys);
+    batches(&left_schema(), &rows, &mut rng, 60)
+}
+
+#[test]
+fn rows_pass_in_their_order() {
+    let schema = left_schema();
+    let plan = plan(vec![stage("a", source("in", &schema), vec![], sink("out"), &schema)], 0, 0);
+    compare("straight", &plan, &[("in", input(1, 4_000, 9))], &schema, true);
+}
+
+#[test]
+fn rows_pass_through_exchanges() {
+    let schema = left_schema();
+    for partition in [Partition::Any, Partition::Gather, Partition::Hash(vec![0])] {
+        let in_order = partition != Partition::Hash(vec![0]);
+        let mut last = stage("b", from(0, &schema), vec![], sink("out"), &schema);
+        last.ordered = in_order;
+        let plan = plan(vec![stage("a", source("in", &schema), vec![], to(0, partition), &schema), last], 1, 0);
+        compare("exchange", &plan, &[("in", input(2, 4_000, 9))], &schema, in_order);
+    }
+}
+
+#[test]
+fn groups_are_kept() {
+    for keys in [&[0][..], &[0, 1], &[]] {
+        let (plan, output) = aggregates::plan_by(keys, 100);
+        compare("aggregate", &plan, &[("in", input(3, 4_000, 50))], &output, false);
+    }
+}
+
+#[test]
+fn joins_keep_their_tables_and_marks() {
+    let (left, right) = (left_schema(), joins::right_schema());
+    let mut rng = Rng(4);
+    let right_rows: Vec<Row> = left_rows(&mut rng, 1_500, 200);
+    let right_batches = batches(&right, &right_rows, &mut rng, 60);
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        let plan = joins::plan_of(joins::join(kind, &left, &right));
+        let inputs = [("in", input(5, 2_500, 250)), ("right", right_batches.clone())];
+        compare(&format!("{kind:?}"), &plan, &inputs, &joins::output_schema(), false);
+    }
+}
+
+#[test]
+fn what_stands_before_a_stage_that_waits_is_kept() {
+    let schema = left_schema();
+    compare("diamond", &flow::diamond(&schema), &[("in", input(6, 4_000, 9))], &schema, false);
+}
+
+#[test]
+fn sorted_rows_are_kept() {
+    let schema = left_schema();
+    for limit in [None, Some(300)] {
+        let by = vec![key(col(&schema, 0), false, true)];
+        let sort = StageOp::Sort { node: "sort".into(), keys: by, limit };
+        let take = StageOp::Take { node: "take".into(), limit: limit.unwrap_or(u64::MAX / 2), offset: 7 };
+        let mut last = stage("b", from(0, &schema), vec![sort, take], sink("out"), &schema);
+        last.max_tasks = Some(1);
+        let first = stage("a", source("in", &schema), vec![], to(0, Partition::Gather), &schema);
+        compare("sort", &plan(vec![first, last], 1, 0), &[("in", input(7, 4_000, 90))], &schema, true);
+    }
+}
+
+#[test]
+fn keys_that_came_are_kept() {
+    let schema = left_schema();
+    let by = vec![key(col(&schema, 2), true, false)];
+    // Which row of a key comes first is open where rows are dealt out: one column only.
+    for (keys, order) in [(vec![0], by), (vec![0, 1, 2], vec![])] {
+        let distinct = StageOp::Distinct { node: "distinct".into(), keys: keys.clone(), order };
+        let mut last = stage("b", from(0, &schema), vec![distinct], sink("out"), &schema);
+        last.ordered = false;
+        let first = stage("a", source("in", &schema), vec![], to(0, Partition::Hash(keys)), &schema);
+        compare("distinct", &plan(vec![first, last], 1, 0), &[("in", input(8, 4_000, 300))], &schema, false);
+    }
+}

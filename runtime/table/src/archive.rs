@@ -1,0 +1,355 @@
+//! A table of groups as bytes and back: what changed since it was last frozen, and the whole from such parts in their order (D11, D13).
+//!
+//! Freezing is quick (pages are shared, not copied) and done by the task; archiving is done elsewhere, while the task goes on. The bytes
+//! may come back damaged or from anybody: everything is looked at before it is used.
+
+use std::fmt;
+
+use dfc_ir::stage::AggregateSpec;
+use dfc_ir::{DataType, Value};
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use rkyv::{Archive, Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::key::{decode, encode, hash_key, skip};
+use crate::layout::StateKind;
+use crate::pages::FrozenPage;
+use crate::side::{Moments, Side};
+use crate::table::GroupTable;
+
+/// What changed in a table since it was last frozen, or all of it.
+pub struct FrozenGroups {
+    /// It doesn't build on what was frozen before.
+    pub whole: bool,
+    layout: String,
+    first: usize,
+    keys: Vec<u8>,
+    lengths: Vec<u32>,
+    page_bytes: usize,
+    pages: Vec<FrozenPage>,
+    /// All of them, each with its aggregate's types: sides change without their rows.
+    sides: Vec<Side>,
+    types: Vec<DataType>,
+    owners: Vec<u32>,
+}
+
+/// State that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedState(
+    /// What is wrong with it, as a half-sentence.
+    pub String,
+);
+
+impl fmt::Display for DamagedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DamagedState {}
+
+fn damaged<T>(what: impl Into<String>) -> Result<T, DamagedState> {
+    Err(DamagedState(what.into()))
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct GroupsArchive {
+    layout: String,
+    whole: bool,
+    /// Number of groups that earlier parts hold.
+    first: u64,
+    keys: Vec<u8>,
+    lengths: Vec<u32>,
+    /// Numbers of the pages that follow, one after another.
+    numbers: Vec<u32>,
+    pages: Vec<u8>,
+    sides: Vec<SideArchive>,
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct SideArchive {
+    aggregate: u32,
+    form: u8,
+    ordinals: Vec<u64>,
+    /// Values as keys are written, or registers, or the bits of the moments.
+    bytes: Vec<u8>,
+}
+
+const EXTREME: u8 = 0;
+const ORDERED: u8 = 1;
+const DISTINCT: u8 = 2;
+const ESTIMATE: u8 = 3;
+const MOMENTS: u8 = 4;
+const VALUES: u8 = 5;
+
+impl GroupTable {
+    /// What changed since the last call (`whole`, and the first time: everything).
+    pub fn freeze(&mut self, whole: bool) -> FrozenGroups {
+        let (first, key_start) = self.frozen.filter(|_| !whole).unwrap_or((0, 0));
+        let whole = whole || self.frozen.is_none();
+        self.frozen = Some((self.len(), self.keys.len()));
+        FrozenGroups {
+            whole,
+            layout: self.layout_text(),
+            first,
+            keys: self.keys[key_start..].to_vec(),
+            lengths: self.entries[first..].iter().map(|entry| entry.len).collect(),
+            page_bytes: self.states.page_bytes(),
+            pages: self.states.freeze(whole),
+            sides: self.sides.clone(),
+            owners: self.side_owners(),
+            types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
+        }
+    }
+
+    /// All of it, copied: for a table that others read at the same time.
+    pub fn copy_whole(&self) -> FrozenGroups {
+        FrozenGroups {
+            whole: true,
+            layout: self.layout_text(),
+            first: 0,
+            keys: self.keys.clone(),
+            lengths: self.entries.iter().map(|entry| entry.len).collect(),
+            page_bytes: self.states.page_bytes(),
+            pages: self.states.copy(),
+            sides: self.sides.clone(),
+            owners: self.side_owners(),
+            types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
+        }
+    }
+
+    /// For each side the aggregate that it belongs to.
+    fn side_owners(&self) -> Vec<u32> {
+        let mut owners = vec![0; self.sides.len()];
+        if owners.is_empty() {
+            return owners;
+        }
+        for (aggregate, info) in self.aggregates.iter().enumerate().filter(|(_, info)| info.slot.kind == StateKind::Side) {
+            for row in 0..self.len() {
+                let index = u64::from_le_bytes(self.states.read(row, info.slot.offset)) as usize;
+                if let Some(owner) = index.checked_sub(1).and_then(|index| owners.get_mut(index)) {
+                    *owner = aggregate as u32;
+                }
+            }
+        }
+        owners
+    }
+
+    /// What must be equal for bytes to fit: types of keys and arguments, functions, and where the states lie.
+    fn layout_text(&self) -> String {
+        let keys: Vec<String> = self.key_layout().parts.iter().map(|part| part.ty.to_string()).collect();
+        let aggregates = self.aggregates.iter().map(|a| format!("{}({}){:?}", a.function.name(), a.arg, a.slot));
+        format!("{} by {}", aggregates.collect::<Vec<_>>().join(" "), keys.join(" "))
+    }
+
+    /// The table that these parts make, in the order in which they were frozen, the first one whole.
+    ///
+    /// # Errors
+    /// When they don't fit the aggregate or one another, or are damaged.
+    pub fn from_parts(spec: &AggregateSpec, parts: &[Vec<u8>]) -> Result<GroupTable, DamagedState> {
+        let mut table = GroupTable::new(spec);
+        for (number, bytes) in parts.iter().enumerate() {
+            let aligned = aligned(bytes);
+            let archive = rkyv::access::<ArchivedGroupsArchive, rkyv::rancor::Error>(&aligned)
+                .map_err(|error| DamagedState(format!("its archive can't be read: {error}")))?;
+            if archive.whole != (number == 0) {
+                return damaged("a part is missing before it");
+            }
+            table.take_part(archive)?;
+        }
+        Ok(table)
+    }
+
+    fn take_part(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
+        let layout = self.layout_text();
+        if archive.layout.as_str() != layout {
+            return damaged(format!("it was made for `{}`, not for `{layout}`", archive.layout.as_str()));
+        }
+        let keyless = self.key_layout().parts.is_empty();
+        let first = archive.first.to_native() as usize;
+        if !keyless && first != self.len() {
+            return damaged(format!("it begins with group {first} where {} are known", self.len()));
+        }
+        let mut rest = archive.keys.as_slice();
+        for length in archive.lengths.iter() {
+            let Some((key, after)) = rest.split_at_checked(length.to_native() as usize) else {
+                return damaged("its keys are cut off");
+            };
+            rest = after;
+            let parts = &self.key_layout().parts;
+            if parts.iter().try_fold(key, |key, part| skip(key, &part.ty)).is_none_or(|left| !left.is_empty()) {
+                return damaged("a key in it is none");
+            }
+            let before = self.len();
+            self.group(key, hash_key(key));
+            if !keyless && self.len() == before {
+                return damaged("a key stands in it twice");
+            }
+        }
+        if !rest.is_empty() {
+            return damaged("it has bytes of keys left over");
+        }
+        self.take_pages(archive)?;
+        self.take_sides(archive)
+    }
+
+    fn take_pages(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
+        let size = self.states.page_bytes();
+        if archive.pages.len() != archive.numbers.len() * size {
+            return damaged("its pages are cut off");
+        }
+        let pages = self.states.memory_bytes() / size;
+        for (number, bytes) in archive.numbers.iter().zip(archive.pages.chunks_exact(size)) {
+            let number = number.to_native() as usize;
+            if number >= pages {
+                return damaged(format!("it has page {number} of {pages}"));
+            }
+            self.states.fill(number, bytes);
+        }
+        Ok(())
+    }
+
+    fn take_sides(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
+        let sides: Result<Vec<Side>, DamagedState> = archive.sides.iter().map(|side| self.side_from(side)).collect();
+        self.sides = sides?;
+        for info in self.aggregates.iter().filter(|info| info.slot.kind == StateKind::Side) {
+            for row in 0..self.len() {
+                let index = u64::from_le_bytes(self.states.read(row, info.slot.offset)) as usize;
+                if index > self.sides.len() {
+                    return damaged("a group in it has a value that isn't there");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn side_from(&self, side: &ArchivedSideArchive) -> Result<Side, DamagedState> {
+        let Some(info) = self.aggregates.get(side.aggregate.to_native() as usize) else {
+            return damaged("it has a value of no aggregate");
+        };
+        let ty = DataType::of(info.arg.ty.clone());
+        let mut rest = side.bytes.as_slice();
+        let mut value = || -> Result<Value<'static>, DamagedState> {
+            let Some(after) = skip(rest, &ty) else { return damaged("a value in it is none") };
+            let mut front = &rest[..rest.len() - after.len()];
+            rest = after;
+            Ok(decode(&mut front, &ty).into_owned())
+        };
+        let ordinals: Vec<u64> = side.ordinals.iter().map(|ordinal| ordinal.to_native()).collect();
+        Ok(match side.form {
+            EXTREME => Side::Extreme(value()?),
+            ORDERED => match ordinals[..] {
+                [ordinal] => Side::Ordered(ordinal, value()?),
+                _ => return damaged("a first or last value in it has no place"),
+            },
+            VALUES => {
+                let values: Result<Vec<_>, _> = ordinals.iter().map(|&ordinal| Ok((ordinal, value()?))).collect();
+                Side::Values(values?)
+            }
+            DISTINCT => {
+                let mut values = HashSet::with_hasher(FixedState::default());
+                for length in ordinals {
+                    let Some((front, after)) = rest.split_at_checked(length as usize) else {
+                        return damaged("a set in it is cut off");
+                    };
+                    rest = after;
+                    values.get_or_insert_with(front, |bytes| bytes.into());
+                }
+                Side::Distinct(values)
+            }
+            ESTIMATE => match Estimate::from_registers(rest) {
+                Some(estimate) => Side::Estimate(estimate),
+                None => return damaged("an estimate in it is cut off"),
+            },
+            MOMENTS => match rest.as_chunks::<8>() {
+                ([count, mean, squares], []) => Side::Moments(Moments {
+                    count: f64::from_le_bytes(*count),
+                    mean: f64::from_le_bytes(*mean),
+                    squares: f64::from_le_bytes(*squares),
+                }),
+                _ => return damaged("moments in it are cut off"),
+            },
+            form => return damaged(format!("it has a value of form {form}")),
+        })
+    }
+}
+
+impl FrozenGroups {
+    /// Groups in it.
+    pub fn groups(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Bytes of memory that it holds or shares, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.keys.len() + self.pages.len() * self.page_bytes + self.sides.len() * size_of::<Side>()
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// When there are more than an archive can hold (2 GiB).
+    pub fn archive(self) -> Result<Vec<u8>, DamagedState> {
+        let mut pages = Vec::with_capacity(self.pages.len() * self.page_bytes);
+        self.pages.iter().for_each(|page| pages.extend_from_slice(page.bytes()));
+        let owned = self.sides.into_iter().zip(self.owners);
+        let archive = GroupsArchive {
+            layout: self.layout,
+            whole: self.whole,
+            first: self.first as u64,
+            keys: self.keys,
+            lengths: self.lengths,
+            numbers: self.pages.iter().map(|page| page.number as u32).collect(),
+            pages,
+            sides: owned.map(|(side, owner)| archive_side(side, owner, &self.types[owner as usize])).collect(),
+        };
+        let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&archive);
+        bytes.map(|bytes| bytes.into_vec()).map_err(|error| DamagedState(format!("it can't be archived: {error}")))
+    }
+}
+
+fn archive_side(side: Side, aggregate: u32, ty: &DataType) -> SideArchive {
+    let (mut bytes, mut ordinals) = (Vec::new(), Vec::new());
+    let form = match side {
+        Side::Extreme(value) => {
+            encode(&value, ty, &mut bytes);
+            EXTREME
+        }
+        Side::Ordered(ordinal, value) => {
+            ordinals.push(ordinal);
+            encode(&value, ty, &mut bytes);
+            ORDERED
+        }
+        Side::Distinct(values) => {
+            for value in &values {
+                ordinals.push(value.len() as u64);
+                bytes.extend_from_slice(value);
+            }
+            DISTINCT
+        }
+        Side::Estimate(estimate) => {
+            bytes.extend_from_slice(estimate.registers());
+            ESTIMATE
+        }
+        Side::Moments(Moments { count, mean, squares }) => {
+            [count, mean, squares].iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+            MOMENTS
+        }
+        Side::Values(values) => {
+            for (ordinal, value) in &values {
+                ordinals.push(*ordinal);
+                encode(value, ty, &mut bytes);
+            }
+            VALUES
+        }
+    };
+    SideArchive { aggregate, form, ordinals, bytes }
+}
+
+/// rkyv reads in place and wants its alignment.
+fn aligned(bytes: &[u8]) -> rkyv::util::AlignedVec {
+    let mut aligned = rkyv::util::AlignedVec::new();
+    aligned.extend_from_slice(bytes);
+    aligned
+}
