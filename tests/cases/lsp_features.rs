@@ -292,7 +292,7 @@ fn symbols_fold_and_select() {
         around.push(part.lines().next().unwrap_or_default().to_owned());
         range = range["parent"].clone();
     }
-    let wanted = ["net", "sum(net)", "total: sum(net)", "by: [status], total: sum(net)"];
+    let wanted = ["net", "sum(net)", "total: sum(net)", "by: [status], total: sum(net), notes: count(note)"];
     assert_eq!(around[..4], wanted);
     assert_eq!(around.last().map(String::as_str), Some("job nightly {}"));
     let found = s.client.request("workspace/symbol", json!({ "query": "bst" })).expect("an answer");

@@ -20,6 +20,8 @@ pub struct Client {
     next: i64,
     /// Notifications and requests of the server, in order, not looked at yet.
     pub said: Vec<Value>,
+    /// Answers that came before they were waited for.
+    answered: HashMap<i64, Value>,
     /// The findings pushed last, by URI.
     pub pushed: HashMap<String, Value>,
     versions: HashMap<String, i64>,
@@ -67,7 +69,16 @@ impl Client {
                 }
             }
         });
-        Client { child, input, output, next: 0, said: Vec::new(), pushed: HashMap::new(), versions: HashMap::new() }
+        Client {
+            child,
+            input,
+            output,
+            next: 0,
+            said: Vec::new(),
+            answered: HashMap::new(),
+            pushed: HashMap::new(),
+            versions: HashMap::new(),
+        }
     }
 
     /// Sends bytes as they are.
@@ -97,7 +108,10 @@ impl Client {
 
     /// Waits for the answer to a request.
     pub fn answer(&mut self, id: i64) -> Result<Value, Value> {
-        let message = self.wait(|message| message["id"] == json!(id) && message.get("method").is_none());
+        let message = match self.answered.remove(&id) {
+            Some(message) => message,
+            None => self.wait(|message| message["id"] == json!(id) && message.get("method").is_none()),
+        };
         match message.get("error") {
             Some(error) => Err(error.clone()),
             None => Ok(message["result"].clone()),
@@ -126,8 +140,9 @@ impl Client {
             if fits(&message) {
                 return message;
             }
-            if message.get("method").is_some() {
-                self.said.push(message);
+            match message["id"].as_i64() {
+                Some(id) if message.get("method").is_none() => drop(self.answered.insert(id, message)),
+                _ => self.said.push(message),
             }
         }
     }

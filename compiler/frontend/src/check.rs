@@ -31,10 +31,10 @@ use dfc_typeck::{
 };
 
 use crate::db::{Db, SourceFile};
-use crate::globals::globals;
 use crate::graph::is_cyclic;
-use crate::items::{ItemNode, program};
+use crate::items::{ItemNode, find};
 use crate::places::PartIndex;
+use crate::seen::seen;
 use crate::schemas::OutsideSource;
 use crate::unused::Computed;
 
@@ -106,7 +106,7 @@ pub enum Input {
 pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<ItemCheck> {
     let key = item.key(db);
     let kind = item.kind(db);
-    let mut cx = ItemContext::new(db, root, key, kind);
+    let mut cx = ItemContext::new(db, root, &seen(db, root, item).globals, key, kind);
     let mut check = ItemCheck::default();
     match kind.as_ref() {
         ItemKind::Source(source) => {
@@ -191,12 +191,12 @@ struct ItemContext<'a> {
 }
 
 impl<'a> ItemContext<'a> {
-    fn new(db: &'a dyn Db, root: SourceFile, key: &ItemKey, kind: &ItemKind) -> Self {
+    fn new(db: &'a dyn Db, root: SourceFile, globals: &'a Arc<Globals>, key: &ItemKey, kind: &ItemKind) -> Self {
         let file = db.file_by_index(key.file);
         ItemContext {
             db,
             root,
-            globals: globals(db, root),
+            globals,
             places: PartIndex::new(key, kind),
             item: key.clone(),
             folder: file.and_then(|f| f.path(db).parent()).unwrap_or(Path::new("")),
@@ -241,8 +241,7 @@ impl<'a> ItemContext<'a> {
 
     /// The fields of a source or stream by name; unknown where the graph refused the name.
     fn stream(&mut self, name: &str) -> Flow {
-        let program = program(self.db, self.root);
-        let Some(item) = program.find(Namespace::Stream, name) else { return Flow::unknown() };
+        let Some(item) = find(self.db, self.root, Namespace::Stream, name) else { return Flow::unknown() };
         let columns = stream_columns(self.db, self.root, item).as_ref().map(|columns| columns.as_ref().clone());
         let output = Some(Input::Stream(item.key(self.db).clone()));
         let Facts { gone, nature } = stream_facts(self.db, self.root, item).as_ref().clone();

@@ -107,6 +107,13 @@ impl Compiler {
         Findings { files: texts.collect(), diagnostics: report::diagnostics(&self.db, root).clone() }
     }
 
+    /// Computes ahead what the next keystroke may need: the findings as they are with a mistake in a file and without.
+    pub fn warm(&self, root: &Path) {
+        for root in [self.recalling(root), self.db.file(root)] {
+            report::diagnostics(&self.db, root);
+        }
+    }
+
     /// From which roots a file is to be seen: those among `known` that use it and are used by none themselves (or have a
     /// job); the file itself where there is none, or where it has a job.
     pub fn roots_of(&self, path: &Path, known: &[PathBuf]) -> Vec<PathBuf> {

@@ -149,6 +149,16 @@ pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
     program
 }
 
+/// The program's item of this name. Whoever asks so depends on that name only, and not on the whole program.
+pub fn find<'db>(db: &'db dyn Db, root: SourceFile, namespace: Namespace, name: &str) -> Option<ItemNode<'db>> {
+    named(db, root, Slot::new(namespace, name))
+}
+
+#[salsa::tracked(returns(copy))]
+fn named<'db>(db: &'db dyn Db, root: SourceFile, slot: Slot) -> Option<ItemNode<'db>> {
+    program(db, root).names.get(&slot).copied()
+}
+
 /// What a program needs to know of a file's mistakes: it stays the same over most edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, salsa::SalsaValue)]
 struct Mistakes {

@@ -23,6 +23,7 @@ mod recall;
 mod references;
 mod report;
 pub mod schemas;
+mod seen;
 mod settings;
 mod userops;
 mod unused;

@@ -30,8 +30,6 @@ pub struct Client {
     pub related_information: bool,
     /// It watches files for us.
     pub watches_files: bool,
-    /// It can report changed folders.
-    pub folders: bool,
 }
 
 impl Client {
@@ -65,7 +63,6 @@ impl Client {
             watches_files: workspace
                 .and_then(|w| w.did_change_watched_files.as_ref())
                 .is_some_and(|w| yes(w.dynamic_registration)),
-            folders: workspace.is_some_and(|w| yes(w.workspace_folders)),
         }
     }
 }

@@ -61,6 +61,15 @@ pub fn all(snapshot: &Snapshot) -> BTreeMap<PathBuf, FileFindings> {
     out
 }
 
+/// Computes ahead what findings will be made of when a line is broken, or whole again.
+pub fn warm(snapshot: &Snapshot) {
+    let roots =
+        snapshot.documents.iter().flat_map(|document| snapshot.compiler.roots_of(&document.path, &snapshot.known));
+    for root in roots.collect::<std::collections::BTreeSet<_>>() {
+        snapshot.compiler.warm(&root);
+    }
+}
+
 /// The findings on one file, from all its roots.
 pub fn of(snapshot: &Snapshot, file: &PathBuf) -> Vec<ls_types::Diagnostic> {
     let mut list: Vec<ls_types::Diagnostic> = Vec::new();

@@ -447,8 +447,9 @@ impl Server {
         let (snapshot, events, generation) = (self.snapshot(), self.events.clone(), self.generation);
         self.checking.spawn(move || {
             let found = ask(|| findings::all(&snapshot));
-            drop(snapshot);
             drop(events.send(Event::Findings(generation, found)));
+            // What comes next is computed while the client shows it; the next edit stops this.
+            let _ = ask(|| findings::warm(&snapshot));
         });
     }
 

@@ -6,7 +6,7 @@ use dfc_typeck::{LocalDiagnostic, Namespace};
 use super::{Flow, ItemContext};
 use crate::bind::bind;
 use crate::graph::unknown_operator;
-use crate::items::program;
+use crate::items::{find, program};
 use crate::names;
 use crate::operators::{Role, table};
 
@@ -27,7 +27,7 @@ impl ItemContext<'_> {
             ExprKind::Call(call) => self.source(call, name.clone()),
             ExprKind::Name(stream) => {
                 // A name that is no stream was refused by the graph.
-                if program(self.db, self.root).find(Namespace::Stream, stream).is_some() {
+                if find(self.db, self.root, Namespace::Stream, stream).is_some() {
                     let at = self.loc(source.chain.head.span);
                     let message = format!("a source reads from outside, `{stream}` is a stream");
                     let problem = LocalDiagnostic::error("E0308", at, message, "not a connector")

@@ -8,20 +8,20 @@ use dfc_typeck::{Column, LocalDiagnostic, Namespace, Scope, Target};
 
 use super::{Flow, ItemContext};
 use crate::bind::{Bound, bind};
-use crate::items::{ItemNode, program};
+use crate::items::{ItemNode, find};
 use crate::places;
 use crate::userops::{class_of, operator_check, output, signature, used_with};
 
 impl ItemContext<'_> {
     /// The operator of this name that the program declares.
     pub(super) fn own_operator(&self, name: &str) -> Option<ItemNode<'_>> {
-        program(self.db, self.root).find(Namespace::Operator, name)
+        find(self.db, self.root, Namespace::Operator, name)
     }
 
     /// Applies an operator of one's own.
     pub(super) fn own(&mut self, flow: Flow, call: &Call) -> Flow {
         let (db, root) = (self.db, self.root);
-        let Some(item) = program(db, root).find(Namespace::Operator, &call.name.text) else { return Flow::unknown() };
+        let Some(item) = find(db, root, Namespace::Operator, &call.name.text) else { return Flow::unknown() };
         let kind = item.kind(db).clone();
         let ItemKind::Operator(decl) = kind.as_ref() else { return Flow::unknown() };
         let operator = signature(decl);

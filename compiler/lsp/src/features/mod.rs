@@ -35,9 +35,6 @@ macro_rules! table {
                 _ => None,
             }
         }
-
-        /// Every method that is answered.
-        pub const METHODS: &[&str] = &[$(<$request>::METHOD,)*];
     };
 }
 
