@@ -1,16 +1,20 @@
 //! Cuts text files into chunks of whole records, one after another behind a lock; the tasks parse the chunks in parallel. The position
-//! of a barrier is the end of the last chunk that was handed out before it. `opening` finds a file's first record, or the one where a
+//! of a barrier is the end of the last chunk that was handed out before it. `discovery` says which files there are, `opening` finds a file's first record, or the one where a
 //! checkpoint goes on. It may not know the format: a [`Format`] says where records end.
 //!
 //! Files are read in blocks rather than mapped: a mapped file that somebody truncates would end the process, and the copy
 //! costs little beside the parsing.
 
+mod discovery;
+#[cfg(test)]
+mod following;
 mod opening;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use arrow_buffer::Buffer;
 
@@ -18,6 +22,7 @@ use crate::barriers::{Answered, Noticed, Wanted};
 use crate::files::{Compression, Encoding, FilePosition, InputFile};
 use crate::locate::Chunk;
 use crate::{ConnectError, Next, Positions, SourceCounters, SplitPosition};
+pub(crate) use discovery::Watch;
 use opening::Current;
 
 /// Bytes of the first chunk, and the bounds of the later ones, whose size follows from the rows' length.
@@ -47,7 +52,7 @@ pub(crate) trait Format: Send + Sync + 'static {
 }
 
 /// How the files are read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TextOptions {
     /// Compression of the files.
     pub compression: Compression,
@@ -55,6 +60,8 @@ pub(crate) struct TextOptions {
     pub encoding: Encoding,
     /// A fixed size of chunks in bytes; `None`: chosen by the length of rows.
     pub chunk: Option<usize>,
+    /// When files may be read, and whether there will be more.
+    pub watch: Watch,
 }
 
 impl TextOptions {
@@ -70,6 +77,7 @@ pub(crate) struct TextFiles<F: Format> {
     pub format: F,
     /// Its counters.
     pub counters: Arc<SourceCounters>,
+    path: String,
     options: TextOptions,
     tasks: usize,
     cancelled: Arc<AtomicBool>,
@@ -91,6 +99,8 @@ struct State<L> {
     /// Records still wanted.
     left: Option<u64>,
     target: usize,
+    /// When it was looked for more.
+    looked_at: Instant,
     done: bool,
     noticed: Noticed<Vec<SplitPosition>>,
 }
@@ -99,7 +109,10 @@ struct State<L> {
 struct Tracked {
     file: InputFile,
     at: FilePosition,
+    /// Everything in it was read.
     ended: bool,
+    /// What it had when it was last read to the end of its last whole record: nothing is to be read before it has more.
+    looked: u64,
 }
 
 /// A reader's place among the barriers.
@@ -132,12 +145,12 @@ impl<F: Format> TextFiles<F> {
             return Ok(Piece::Other(Next::Barrier(number)));
         }
         let result = self.advance(&mut state);
-        if !matches!(result, Ok(Some(_))) {
+        if !matches!(result, Ok(Piece::Chunk(..) | Piece::Other(Next::Wait(_)))) {
             state.done = true;
             state.close();
             turn.ended = true;
         }
-        Ok(result?.map_or(Piece::Other(Next::End), |(chunk, layout)| Piece::Chunk(chunk, layout)))
+        result
     }
 
     /// Stored bytes of all files, where known; what was read before a checkpoint is part of it.
@@ -199,18 +212,33 @@ impl<F: Format> TextFiles<F> {
         });
     }
 
-    fn advance(&self, state: &mut State<F::Layout>) -> Result<Option<(Chunk, Arc<F::Layout>)>, ConnectError> {
+    fn advance(&self, state: &mut State<F::Layout>) -> Result<Piece<F::Layout>, ConnectError> {
         loop {
             if state.done || self.cancelled.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(Piece::Other(Next::End));
             }
             let State { files, current, .. } = state;
             let Some(current) = current else {
-                let Some(file) = files.get(state.next_file) else { return Ok(None) };
                 let number = state.next_file;
-                state.next_file += 1;
-                if !file.ended {
-                    state.current = Some(self.open_file(number, file, &self.counters)?);
+                if let Some(file) = files.get_mut(number) {
+                    state.next_file += 1;
+                    let size = file.file.size.unwrap_or(u64::MAX);
+                    if !file.ended && (self.options.watch.follow.is_none() || size > file.looked) {
+                        state.current = self.open_file(number, file, &self.counters)?;
+                        if state.current.is_none() {
+                            file.looked = size;
+                        }
+                    }
+                    continue;
+                }
+                let Some(poll) = self.options.watch.follow else { return Ok(Piece::Other(Next::End)) };
+                let since = state.looked_at.elapsed();
+                if since < poll {
+                    return Ok(Piece::Other(Next::Wait(poll - since)));
+                }
+                state.looked_at = Instant::now();
+                if discovery::look(files, &self.path, &self.options)? {
+                    state.next_file = 0;
                 }
                 continue;
             };
@@ -218,9 +246,10 @@ impl<F: Format> TextFiles<F> {
             let end = loop {
                 current.fill(wanted)?;
                 if current.ended {
-                    break match self.options.is_plain(&files[current.number].file) && files[current.number].has_grown()
-                    {
-                        // The last record may go on in what came later.
+                    let file = &files[current.number];
+                    let grows = self.options.watch.by_lines() || file.has_grown();
+                    break match self.options.is_plain(&file.file) && grows {
+                        // The last record may go on in what comes later.
                         true => self.format.cut(&current.pending).unwrap_or(0),
                         false => current.pending.len(),
                     };
@@ -238,9 +267,12 @@ impl<F: Format> TextFiles<F> {
                 wanted *= 2;
             };
             if end == 0 {
-                let number = current.number;
+                let (number, whole) = (current.number, current.pending.is_empty());
                 state.close();
-                state.files[number].ended = true;
+                let file = &mut state.files[number];
+                // A run that ends reads no more of it; where it is followed, the rest of a record may come.
+                file.ended = whole || !self.options.watch.by_lines();
+                file.looked = file.file.size.unwrap_or(u64::MAX);
                 continue;
             }
             // The rest is at most about one record, but the whole buffer goes out with the chunk.
@@ -271,7 +303,7 @@ impl<F: Format> TextFiles<F> {
                 offset: (self.options.encoding == Encoding::Utf8).then_some(chunk_start.0),
                 line: chunk_start.1,
             };
-            return Ok(Some((chunk, layout)));
+            return Ok(Piece::Chunk(chunk, layout));
         }
     }
 }

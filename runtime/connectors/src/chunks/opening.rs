@@ -2,16 +2,15 @@
 //! goes on. A file that can't be entered in the middle is read again up to there, and thrown away. Files that a checkpoint knows are
 //! compared with what they were.
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
+use super::discovery::first_files;
 use super::{FIRST_CHUNK, Format, MAX_RECORD, State, TextFiles, TextOptions, Tracked};
 use crate::barriers::{Noticed, Wanted};
-use crate::files::{
-    FilePosition, Identity, Input, InputFile, Tail, expand, input_file, io_error, open_input, open_middle, other_file,
-};
-use crate::{ConnectError, OpenContext, Positions, SourceCounters};
+use crate::files::{FilePosition, Input, InputFile, Tail, io_error, open_input, open_middle, other_file};
+use crate::{ConnectError, OpenContext, SourceCounters};
 
 /// Bytes that are read at once where text is thrown away.
 const SKIP: usize = 1 << 20;
@@ -38,59 +37,69 @@ impl<F: Format> TextFiles<F> {
     /// # Errors
     /// When one can't be read, doesn't fit, or isn't the one that the checkpoint knows.
     pub(crate) fn open(format: F, path: &str, options: TextOptions, cx: &OpenContext) -> Result<Self, ConnectError> {
-        let files = match &cx.positions {
-            Some(positions) => known_files(positions, path, cx.continues)?,
-            None => expand(path)?.into_iter().map(Tracked::found).collect::<Result<_, _>>()?,
-        };
+        let files = first_files(path, &options, cx.positions.as_ref(), cx.continues)?;
+        let target = options.chunk.unwrap_or(FIRST_CHUNK);
         let this = TextFiles {
             format,
             counters: Arc::default(),
-            options,
+            path: path.to_string(),
             tasks: cx.tasks.max(1),
             cancelled: cx.cancelled.clone(),
             wanted: Wanted::default(),
-            total_bytes: files.iter().map(|tracked| tracked.file.size).sum(),
+            total_bytes: match options.watch.follow {
+                Some(_) => None,
+                None => files.iter().map(|tracked| tracked.file.size).sum(),
+            },
             once: read_once(&files),
+            options,
             state: Mutex::new(State {
                 files,
                 next_file: 0,
                 current: None,
                 seq: 0,
                 left: cx.limit_rows,
-                target: options.chunk.unwrap_or(FIRST_CHUNK),
+                target,
+                looked_at: Instant::now(),
                 done: cx.limit_rows == Some(0),
                 noticed: Noticed::default(),
             }),
         };
         let mut state = this.state();
         let unread: Vec<usize> = (0..state.files.len()).filter(|&number| !state.files[number].ended).collect();
-        if let Some(&first) = unread.first() {
-            state.current = Some(this.open_file(first, &state.files[first], &this.counters)?);
-            state.next_file = first + 1;
-        }
-        // Only to compare them: what is read here is read again in its turn. A pipe could be read only once.
-        for &number in unread.iter().skip(1).filter(|&&number| state.files[number].file.size.is_some()) {
-            let Tracked { file, at, .. } = &state.files[number];
-            this.open_start(number, file, &Arc::default())?;
-            if let Some(path) = file.path.as_ref().filter(|_| at.byte > 0 && options.is_plain(file)) {
-                at.text_before(path, &file.name)?;
+        let mut first = true;
+        for number in unread {
+            // After the first only to compare them: what is read here is read again in its turn. A pipe could be read only once.
+            let file = &state.files[number];
+            if std::mem::take(&mut first) {
+                state.current = this.open_file(number, file, &this.counters)?;
+                state.next_file = number + 1;
+                if state.current.is_none() {
+                    state.files[number].looked = state.files[number].file.size.unwrap_or(0);
+                }
+            } else if file.file.size.is_some() {
+                this.open_start(number, &file.file, &Arc::default())?;
+                if let Some(path) =
+                    file.file.path.as_ref().filter(|_| file.at.byte > 0 && this.options.is_plain(&file.file))
+                {
+                    file.at.text_before(path, &file.file.name)?;
+                }
             }
         }
         drop(state);
         Ok(this)
     }
 
-    /// Opens a file where it is to be read on.
+    /// Opens a file where it is to be read on. `None`: it grows, and what stands before its first record isn't whole yet.
     pub(super) fn open_file(
         &self,
         number: usize,
         tracked: &Tracked,
         counters: &Arc<SourceCounters>,
-    ) -> Result<Current<F::Layout>, ConnectError> {
+    ) -> Result<Option<Current<F::Layout>>, ConnectError> {
         let Tracked { file, at, .. } = tracked;
-        let mut current = self.open_start(number, file, counters)?;
+        let Some(mut current) = self.open_start(number, file, counters)? else { return Ok(None) };
         if at.byte <= current.offset {
-            return Ok(current);
+            return Ok(Some(current));
         }
         match &file.path {
             Some(path) if self.options.is_plain(file) => {
@@ -105,7 +114,7 @@ impl<F: Format> TextFiles<F> {
         }
         (current.offset, current.line) = (at.byte, at.line);
         current.end_line()?;
-        Ok(current)
+        Ok(Some(current))
     }
 
     /// Reads up to a position.
@@ -132,13 +141,14 @@ impl<F: Format> TextFiles<F> {
         }
     }
 
-    /// Opens a file at its first record.
+    /// Opens a file at its first record; `None` as above.
     fn open_start(
         &self,
         number: usize,
         file: &InputFile,
         counters: &Arc<SourceCounters>,
-    ) -> Result<Current<F::Layout>, ConnectError> {
+    ) -> Result<Option<Current<F::Layout>>, ConnectError> {
+        let grows = self.options.watch.by_lines();
         let mut input = open_input(file, self.options.compression, self.options.encoding, counters, &self.cancelled)?;
         let mut wanted = self.options.chunk.unwrap_or(64 << 10);
         let mut pending = Vec::new();
@@ -154,7 +164,7 @@ impl<F: Format> TextFiles<F> {
                 return Err(ConnectError::new("R0209", format!("`{}` is written in UTF-16", file.name))
                     .help("convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8`"));
             }
-            if let Some((start, layout)) = self.format.start(&pending[mark..], ended, &file.name)? {
+            if let Some((start, layout)) = self.format.start(&pending[mark..], ended && !grows, &file.name)? {
                 let rest = pending.split_off(mark + start);
                 let mut current = Current {
                     number,
@@ -168,7 +178,10 @@ impl<F: Format> TextFiles<F> {
                     tail: Tail::default(),
                 };
                 current.pass(&pending);
-                return Ok(current);
+                return Ok(Some(current));
+            }
+            if ended && grows {
+                return Ok(None);
             }
             if wanted >= MAX_RECORD {
                 return Err(ConnectError::new("R0208", format!("`{}`: the header is longer than 512 MiB", file.name))
@@ -221,24 +234,6 @@ impl<L> Current<L> {
     }
 }
 
-impl Tracked {
-    /// A file that was found just now.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    pub(super) fn found(file: InputFile) -> Result<Self, ConnectError> {
-        let identity = match (&file.path, file.size) {
-            (Some(path), Some(size)) => {
-                let identity = Identity::of(path).map_err(|e| io_error("read", &file.name, &e))?;
-                Identity { size, ..identity }
-            }
-            _ => Identity::default(),
-        };
-        let at = FilePosition { line: 1, file: identity, ..FilePosition::default() };
-        Ok(Tracked { file, at, ended: false })
-    }
-}
-
 /// Why these can't be read twice, if they can't.
 pub(super) fn read_once(files: &[Tracked]) -> Option<String> {
     let pipe = files.iter().map(|tracked| &tracked.file).find(|file| file.size.is_none())?;
@@ -246,56 +241,6 @@ pub(super) fn read_once(files: &[Tracked]) -> Option<String> {
         Some(_) => format!("`{}` is a pipe, which can be read only once", pipe.name),
         None => "the standard input can be read only once".to_string(),
     })
-}
-
-/// The files of a checkpoint, as far as they were read there. With `continues` also those that came since, and what was added.
-fn known_files(positions: &Positions, path: &str, continues: bool) -> Result<Vec<Tracked>, ConnectError> {
-    let mut files = Vec::with_capacity(positions.splits.len());
-    for split in &positions.splits {
-        let at = FilePosition::from_value(&split.position, &split.split)?;
-        let path = Path::new(&split.split);
-        // What was read to its end and is gone by now isn't needed any more.
-        if split.ended && !(continues && path.exists()) {
-            let file =
-                InputFile { path: Some(path.into()), name: split.split.as_str().into(), size: Some(at.file.size) };
-            files.push(Tracked { file, at, ended: true });
-            continue;
-        }
-        let mut file = input_file(path)?;
-        let difference = at.file.difference(path).map_err(|e| io_error("read", &file.name, &e))?;
-        if let Some(why) = difference {
-            return Err(other_file(&file.name, &why));
-        }
-        let mut tracked = Tracked { ended: split.ended, file: file.clone(), at };
-        if continues {
-            tracked.grow()?;
-        } else {
-            file.size = Some(tracked.at.file.size);
-            tracked.file = file;
-        }
-        files.push(tracked);
-    }
-    if continues {
-        let known: std::collections::HashSet<Arc<str>> = files.iter().map(|f| f.file.name.clone()).collect();
-        for file in expand(path)?.into_iter().filter(|file| !known.contains(&file.name)) {
-            files.push(Tracked::found(file)?);
-        }
-    }
-    Ok(files)
-}
-
-impl Tracked {
-    /// Takes what was added to a file that was read before.
-    fn grow(&mut self) -> Result<(), ConnectError> {
-        let (Some(path), Some(size)) = (&self.file.path, self.file.size) else { return Ok(()) };
-        if size == self.at.file.size {
-            return Ok(());
-        }
-        let now = Identity::of(path).map_err(|e| io_error("read", &self.file.name, &e))?;
-        self.at.file = Identity { size, ..now };
-        self.ended = false;
-        Ok(())
-    }
 }
 
 /// Reads until `pending` holds `wanted` bytes or the input ends.

@@ -13,7 +13,7 @@ use super::dialect::Dialect;
 use super::exact;
 use super::header::{self, Layout};
 use super::index::{self, Index, Ragged};
-use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch};
 use crate::files::{COMPRESSIONS, ENCODINGS};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
@@ -50,6 +50,7 @@ pub(crate) fn open_with_chunk(
         compression: options.choice("compression", &COMPRESSIONS)?,
         encoding: options.choice("encoding", &ENCODINGS)?,
         chunk,
+        watch: Watch::read(&options)?,
     };
     let files = TextFiles::open(format, options.required("path")?, text, cx)?;
     Ok(Box::new(CsvSource { files: Arc::new(files) }))

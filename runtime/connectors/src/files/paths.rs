@@ -161,6 +161,11 @@ fn nearest(path: &Path) -> Option<String> {
     }
 }
 
+/// The folder that a pattern looks in; `None`: it is no pattern.
+pub(crate) fn glob_folder(path: &str) -> Option<PathBuf> {
+    path.contains(['*', '?', '[']).then(|| folder_of_glob(path))
+}
+
 fn folder_of_glob(pattern: &str) -> PathBuf {
     let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
     match fixed.rfind('/') {

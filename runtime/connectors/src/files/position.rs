@@ -132,6 +132,9 @@ impl FilePosition {
     /// # Errors
     /// They are others than those that were read, or can't be read.
     pub(crate) fn text_before(&self, path: &Path, name: &str) -> Result<Vec<u8>, ConnectError> {
+        if self.before.bytes == 0 {
+            return Ok(Vec::new());
+        }
         let block = read_block(path, self.byte - self.before.bytes, self.before.bytes);
         let block = block.map_err(|e| io_error("read", name, &e))?;
         if Block::of(&block) == self.before { Ok(block) } else { Err(self.other_before(name)) }

@@ -10,7 +10,7 @@ use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Type, Value};
 
 use super::scan;
-use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch};
 use crate::files::{COMPRESSIONS, Encoding};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
@@ -33,8 +33,12 @@ pub(crate) fn open_with_chunk(
     let options = OptionReader::new("jsonl", &spec.options);
     let fields = spec.projected().fields;
     let keys = fields.iter().enumerate().map(|(i, f)| (f.external_name().to_string(), i)).collect();
-    let text =
-        TextOptions { compression: options.choice("compression", &COMPRESSIONS)?, encoding: Encoding::Utf8, chunk };
+    let text = TextOptions {
+        compression: options.choice("compression", &COMPRESSIONS)?,
+        encoding: Encoding::Utf8,
+        chunk,
+        watch: Watch::read(&options)?,
+    };
     let files = TextFiles::open(Lines { fields, keys }, options.required("path")?, text, cx)?;
     Ok(Box::new(JsonSource { files: Arc::new(files) }))
 }
