@@ -246,5 +246,7 @@ fn resolve(folder: &Path, path: &str) -> String {
     if path == "-" || path.contains("://") || Path::new(path).is_absolute() {
         return path.to_string();
     }
-    beside(&folder.join("_"), path).display().to_string()
+    let resolved = beside(&folder.join("_"), path).display().to_string();
+    // A target that ends with `/` is a folder of parts.
+    if path.ends_with('/') && !resolved.ends_with('/') { resolved + "/" } else { resolved }
 }
