@@ -115,17 +115,15 @@ impl Session {
         mut take: impl FnMut(Bytes) -> Result<bool, ConnectError>,
     ) -> Result<(), ConnectError> {
         let mut stream = pin!(self.wait(self.client.copy_out(sql))?);
-        loop {
-            match self.runtime.block_on(stream.next()) {
-                None => return Ok(()),
-                Some(Ok(piece)) => {
-                    if !take(piece)? {
-                        return Ok(());
-                    }
+        // While `take` waits nothing is received, and the server waits too.
+        self.runtime.block_on(async {
+            while let Some(piece) = stream.next().await {
+                if !take(piece.map_err(|error| failed(&self.shown, &error))?)? {
+                    break;
                 }
-                Some(Err(error)) => return Err(failed(&self.shown, &error)),
             }
-        }
+            Ok(())
+        })
     }
 
     /// Gives what `give` makes to `COPY … FROM STDIN`; an empty piece ends it. The number of rows.
