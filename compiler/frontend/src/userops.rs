@@ -79,6 +79,26 @@ pub fn class_of(param: &DeclParam) -> Option<&str> {
     }
 }
 
+/// What a checker says of fields, said of what a body sees.
+fn in_words_of_a_body(mut problem: LocalDiagnostic) -> LocalDiagnostic {
+    match problem.code {
+        // A look into `row`, which has no field that could be named.
+        "E0419" if problem.notes.iter().any(|note| note.contains("``")) => {
+            let message = "the fields of `row` are not known to an operator";
+            LocalDiagnostic::error("E0226", problem.loc, message, "which type?")
+                .help("take what is needed as a parameter: `amount: row decimal(18, 2)`")
+        }
+        "E0410" => {
+            problem.message = problem.message.replacen("no field", "no parameter, state or value", 1);
+            for note in &mut problem.notes {
+                *note = note.replacen("the fields here are", "there are", 1);
+            }
+            problem
+        }
+        _ => problem,
+    }
+}
+
 /// The check of one declaration.
 struct OperatorCheck<'a> {
     globals: &'a Globals,
@@ -142,15 +162,7 @@ impl<'a> OperatorCheck<'a> {
         let mut checker = Checker::new(FunctionTable::standard(), self.globals, self.item.clone(), scope, &mut sites);
         let result = work(&mut checker);
         let found = std::mem::take(&mut checker.diagnostics);
-        self.out.extend(found.into_iter().map(|problem| {
-            // A look into `row`, which has no field that could be named.
-            if problem.code != "E0419" || !problem.notes.iter().any(|note| note.contains("``")) {
-                return problem;
-            }
-            let message = "the fields of `row` are not known to an operator";
-            LocalDiagnostic::error("E0226", problem.loc, message, "which type?")
-                .help("take what is needed as a parameter: `amount: row decimal(18, 2)`")
-        }));
+        self.out.extend(found.into_iter().map(in_words_of_a_body));
         result
     }
 
