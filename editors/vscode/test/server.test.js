@@ -70,7 +70,7 @@ test("open, diagnostics, completion, format", { timeout: 120000 }, () =>
       textDocument: { uri, languageId: "df", version: 1, text: TEXT },
     });
     const found = await first;
-    assert.deepStrictEqual(found.map((one) => [one.code, one.range.start]), [["E0404", { line: 3, character: 31 }]]);
+    assert.deepStrictEqual(found.map((one) => [one.code, one.range.start]), [["E0410", { line: 3, character: 31 }]]);
 
     const after = diagnostics();
     await connection.sendNotification(protocol.DidChangeTextDocumentNotification.type, {
