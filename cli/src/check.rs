@@ -48,6 +48,9 @@ fn streams(checked: &Checked) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if let Some(job) = &checked.summary.job {
         writeln!(out, "job {job}")?;
+        for line in checked.summary.guarantees.iter().flat_map(|guarantees| guarantees.lines()) {
+            writeln!(out, "    {line}")?;
+        }
     }
     for stream in checked.summary.streams.iter().chain(&checked.summary.sinks) {
         writeln!(out, "{} {}", stream.role, stream.name)?;

@@ -221,6 +221,22 @@ impl<'a> Builder<'a> {
             let at = token.span.shift(base);
             let text = self.text.get(at.start as usize..at.end as usize).unwrap_or("");
             let span = Span { start: at.start - self.start, end: at.end - self.start };
+            if token.kind == TokenKind::Unknown
+                && let Some(name) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'))
+            {
+                self.out.errors.push(
+                    SyntaxError::new(
+                        error::UNKNOWN_CHARACTER,
+                        span,
+                        format!("`{text}` has no meaning here"),
+                        "a variable of another language",
+                    )
+                    .help(format!("a parameter or a field is written by its name, `{name}`; in a text: `f\"{{{name}}}\"`"))
+                    .fix(span, name),
+                );
+                self.emit(Sym::Name(name), span, false);
+                continue;
+            }
             if token.kind == TokenKind::Unknown {
                 // A run of unknown characters is one mistake.
                 if unknown_end != Some(at.start) || lookalike(text).is_some() {

@@ -262,6 +262,15 @@ fn bump(lexer: &mut Lexer<TokenKind>, length: impl Fn(&str) -> usize) {
     lexer.bump(taken);
 }
 
+/// The length of `{name}` at the start of a text; 0: something else stands there.
+fn placeholder(text: &str) -> usize {
+    let inner = text.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(inner, _)| inner);
+    let is_name = |inner: &str| {
+        inner.starts_with(|c: char| c.is_alphabetic() || c == '_') && inner.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    inner.filter(|inner| is_name(inner)).map_or(0, |inner| inner.len() + 2)
+}
+
 /// Cuts `text` into tokens, trivia included. Any text will do; the tokens' texts joined are `text`.
 pub fn lex(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3);
@@ -273,8 +282,15 @@ pub fn lex(text: &str) -> Vec<Token> {
         let kind = match result {
             Ok(kind) => kind,
             Err(()) if range.start == 0 && lexer.slice() == "\u{feff}" => TokenKind::Whitespace,
-            Err(()) => TokenKind::Unknown,
+            Err(()) => {
+                // `${name}` of other languages is one mistake, not a brace in the wrong place.
+                if lexer.slice() == "$" {
+                    bump(&mut lexer, placeholder);
+                }
+                TokenKind::Unknown
+            }
         };
+        let span = Span { end: lexer.span().end as u32, ..span };
         tokens.push(Token { kind, span });
     }
     tokens

@@ -1,5 +1,6 @@
 //! `diagnostics/CODE-situation.df` with what `dfc check` says of it (`.out`). One mistake, one message: a file named after a
-//! code gives that code, once, and no other error. `many-*.df` hold several mistakes.
+//! code gives that code, once, and no other error. `many-*.df` hold several mistakes; `improve-*.df` are messages that are true and
+//! still poor: the list of what to mend next.
 
 use std::path::Path;
 

@@ -59,3 +59,32 @@ fn nothing_changed_runs_nothing() {
     compiler.check(root);
     assert!(compiler.query_counts().is_empty());
 }
+
+/// A pipeline of many streams in chains of ten, each end written by the sink.
+fn long(streams: usize) -> String {
+    let mut text = String::from(HEAD);
+    let mut sink = String::from("sink {\n");
+    for stream in 0..streams {
+        let from = if stream % 10 == 0 { "orders".to_owned() } else { format!("s_{}", stream - 1) };
+        text += &format!("stream s_{stream} = {from}\n    |> filter(id > {stream})\n    |> derive(f_{stream}: id + 1)\n\n");
+        if stream % 10 == 9 {
+            sink += &format!("    s_{stream} |> csv(\"{stream}.csv\")\n");
+        }
+    }
+    text + &sink + "}\n"
+}
+
+#[test]
+fn one_edit_in_a_long_pipeline_runs_few_queries() {
+    let text = long(400);
+    let mut compiler = compiler(&[("main.df", &text)]);
+    let root = Path::new("main.df");
+    let found = compiler.check(root).diagnostics;
+    assert!(found.is_empty(), "{found:?}");
+    assert!(compiler.query_counts().values().sum::<usize>() > 400 * 3);
+    compiler.set_file(root, text.replace("filter(id > 77)", "filter(id > 78)"));
+    compiler.check(root);
+    let again = compiler.query_counts();
+    assert_eq!(again.get("item_check"), Some(&1), "{again:?}");
+    assert!(again.values().sum::<usize>() <= 30, "{again:?}");
+}

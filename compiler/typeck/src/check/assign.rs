@@ -113,10 +113,16 @@ impl Checker<'_> {
                 ExprKind::Literal(Value::Str(text)) => literal_of(text, &to.ty),
                 _ => None,
             };
+            let is_text = matches!(&e.kind, ExprKind::Literal(Value::Str(_)));
             let help = match &literal {
                 Some(literal) => format!("write `{literal}`"),
+                None if is_text => format!("write a value of {}, without quotes", to.ty),
                 None => format!("convert it: `… as {to}`"),
             };
+            if is_text && literal.is_none() {
+                self.error("E0504", span, message, format!("{from}")).related_all(places).help(help);
+                return None;
+            }
             if let Some(literal) = literal {
                 self.error("E0504", span, message, format!("{from}")).related_all(places).help(help).fix(
                     format!("write `{literal}`"),

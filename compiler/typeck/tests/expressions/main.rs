@@ -9,6 +9,7 @@ mod constants;
 mod examples;
 mod names;
 mod numbers;
+mod outcomes;
 mod structures;
 mod support;
 mod userfns;

@@ -30,6 +30,11 @@ fn loc(namespace: Namespace, name: &str) -> Loc {
     Loc { item: item(namespace, name), span: Span::new(0, 1) }
 }
 
+/// Some place in a function.
+pub fn loc_of(function: &str) -> Loc {
+    loc(Namespace::Fn, function)
+}
+
 /// The arguments of the only link of `stream s = x |> f(…)`.
 pub fn parse(text: &str) -> Vec<Arg> {
     let source = format!("stream s = x |> f({text})\n");
