@@ -266,7 +266,8 @@ fn bump(lexer: &mut Lexer<TokenKind>, length: impl Fn(&str) -> usize) {
 fn placeholder(text: &str) -> usize {
     let inner = text.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(inner, _)| inner);
     let is_name = |inner: &str| {
-        inner.starts_with(|c: char| c.is_alphabetic() || c == '_') && inner.chars().all(|c| c.is_alphanumeric() || c == '_')
+        inner.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && inner.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
     inner.filter(|inner| is_name(inner)).map_or(0, |inner| inner.len() + 2)
 }

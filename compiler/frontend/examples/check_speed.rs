@@ -68,7 +68,8 @@ fn rounds(mut work: impl FnMut() -> Duration) -> String {
 
 /// A sound pipeline of about so many lines: streams in chains of ten, each started from the source.
 fn pipeline(lines: usize) -> String {
-    let mut text = String::from("job speed {}\n\nrecord Order {\n    id: int64\n    status: string\n    price: decimal(15, 2)\n");
+    let mut text =
+        String::from("job speed {}\n\nrecord Order {\n    id: int64\n    status: string\n    price: decimal(15, 2)\n");
     for number in 0..12 {
         let _ = writeln!(text, "    extra_{number}: string?");
     }

@@ -28,7 +28,9 @@ pub fn allowed(db: &dyn Db, file: SourceFile) -> Arc<Allowed> {
     let Ok(text) = file.text(db) else { return Arc::new(out) };
     let parse = parse(db, file);
     for (number, token) in parse.tokens.iter().enumerate() {
-        let Some(codes) = (token.kind == TokenKind::Comment).then(|| codes(token.text(text))).flatten() else { continue };
+        let Some(codes) = (token.kind == TokenKind::Comment).then(|| codes(token.text(text))).flatten() else {
+            continue;
+        };
         let line = text[..token.span.start as usize].rfind('\n').map_or(0, |at| at + 1);
         let alone = text[line..token.span.start as usize].trim().is_empty();
         let range = if alone {
@@ -36,9 +38,12 @@ pub fn allowed(db: &dyn Db, file: SourceFile) -> Arc<Allowed> {
                 !matches!(t.kind, TokenKind::Whitespace | TokenKind::Comment | TokenKind::Doc | TokenKind::FileDoc)
             });
             let Some(code) = code else { continue };
-            let item = parse.file.items.iter().find(|item| (item.start..item.start + item.len).contains(&code.span.start));
+            let item =
+                parse.file.items.iter().find(|item| (item.start..item.start + item.len).contains(&code.span.start));
             match item {
-                Some(item) if starts(item.start, code.span.start, text) => Span { start: item.start, end: item.start + item.len },
+                Some(item) if starts(item.start, code.span.start, text) => {
+                    Span { start: item.start, end: item.start + item.len }
+                }
                 _ => line_of(text, code.span.start as usize),
             }
         } else {
@@ -75,7 +80,8 @@ fn codes(comment: &str) -> Option<Vec<(String, usize)>> {
     let offset = comment.len() - rest.len();
     let mut out = Vec::new();
     for word in list.split([',', ' ', '\t']).filter(|word| !word.is_empty()) {
-        let coded = matches!(word.as_bytes().first(), Some(b'W' | b'E' | b'R')) && word[1..].bytes().all(|b| b.is_ascii_digit());
+        let coded = matches!(word.as_bytes().first(), Some(b'W' | b'E' | b'R'))
+            && word[1..].bytes().all(|b| b.is_ascii_digit());
         if !coded || word.len() != 5 {
             // A sentence that happens to start with "allow".
             return (!out.is_empty()).then_some(out);
@@ -90,9 +96,10 @@ pub fn apply(db: &dyn Db, program: &Program<'_>, found: &mut Vec<Diagnostic>) {
     let by_file: Vec<&Arc<Allowed>> = program.files.iter().map(|file| allowed(db, *file)).collect();
     found.retain(|problem| {
         let off = by_file.get(problem.place.file.0 as usize).is_some_and(|allowed| {
-            allowed.ranges.iter().any(|(code, range)| {
-                *code == problem.code && (range.start..=range.end).contains(&problem.place.start)
-            })
+            allowed
+                .ranges
+                .iter()
+                .any(|(code, range)| *code == problem.code && (range.start..=range.end).contains(&problem.place.start))
         });
         !(off && problem.severity == Severity::Warning)
     });
@@ -105,7 +112,11 @@ pub fn apply(db: &dyn Db, program: &Program<'_>, found: &mut Vec<Diagnostic>) {
                 false => format!("`{code}` is an error, and errors can't be allowed"),
             };
             let problem = Diagnostic::warning("W0204", place, message, "allows nothing");
-            problem.help(if lint { "write the code that the warning shows" } else { "mend what it says, or take the comment out" })
+            problem.help(if lint {
+                "write the code that the warning shows"
+            } else {
+                "mend what it says, or take the comment out"
+            })
         }));
     }
 }

@@ -133,7 +133,8 @@ impl Known<'_> {
         match self.operator.clause_for("resumes", self.options).and_then(|words| words.first()) {
             Some(word) => {
                 let known = RESUMES.iter().find(|(known, _)| known == word);
-                let place = known.map_or_else(|| format!("at its {}", word.replace('_', " ")), |(_, words)| (*words).into());
+                let place =
+                    known.map_or_else(|| format!("at its {}", word.replace('_', " ")), |(_, words)| (*words).into());
                 let again = if self.is_compressed() { ", reading again up to there" } else { "" };
                 Ok(format!("goes on {place}{again}"))
             }

@@ -68,7 +68,8 @@ fn state_on_one_disk(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<Loca
     };
     let Some(sink) = ends.iter().find(server) else { return };
     let place = checkpoint.storage.as_deref().unwrap_or(".dfc");
-    let message = format!("the job's checkpoints are on this machine's disk only (`{place}`), and its target is elsewhere");
+    let message =
+        format!("the job's checkpoints are on this machine's disk only (`{place}`), and its target is elsewhere");
     let mut problem = LocalDiagnostic::warning("W0802", sink.loc(), message, "outlives this disk")
         .note("with the disk the job's position would be lost: a new run could not tell what the target has already")
         .help("keep them on another machine too: `checkpoint { storage: \"s3://bucket/prefix\" }`");

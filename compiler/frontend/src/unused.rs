@@ -86,8 +86,13 @@ pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Ve
     let idle = check.computed.iter().filter(|computed| !needed.nodes[computed.node].contains(&computed.column));
     idle.map(|computed| {
         let name = &computed.name;
-        LocalDiagnostic::warning("W0401", computed.loc.clone(), format!("nothing reads the field `{name}`"), "computed in vain")
-            .help("take it out, or lead it to the sink")
+        LocalDiagnostic::warning(
+            "W0401",
+            computed.loc.clone(),
+            format!("nothing reads the field `{name}`"),
+            "computed in vain",
+        )
+        .help("take it out, or lead it to the sink")
     })
     .collect()
 }

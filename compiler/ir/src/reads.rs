@@ -10,7 +10,12 @@ use crate::plan::{Aggregate, JoinColumn, Op};
 impl Op {
     /// The columns read of each input, in the inputs' order; `needed` are positions in the result. `width(n)`: the number of
     /// columns of input `n`.
-    pub fn reads(&self, needed: &BTreeSet<usize>, inputs: usize, width: &dyn Fn(usize) -> usize) -> Vec<BTreeSet<usize>> {
+    pub fn reads(
+        &self,
+        needed: &BTreeSet<usize>,
+        inputs: usize,
+        width: &dyn Fn(usize) -> usize,
+    ) -> Vec<BTreeSet<usize>> {
         let mut own = needed.clone();
         match self {
             Op::Source(_) => return Vec::new(),
