@@ -54,7 +54,8 @@ fn laid_out(text: &str, mut blank: impl FnMut(&str) -> String) -> String {
         let (from, to) = (item.start as usize, (item.start + item.len) as usize);
         let kept = text.len() - text[from..].len();
         out.push_str(&text[end_of(&parse, item.start)..kept]);
-        let own: Vec<_> = parse.tokens.iter().filter(|t| t.span.start as usize >= from && t.span.end as usize <= to).collect();
+        let own: Vec<_> =
+            parse.tokens.iter().filter(|t| t.span.start as usize >= from && t.span.end as usize <= to).collect();
         for (i, token) in own.iter().enumerate() {
             let beside = |at: Option<usize>| {
                 at.and_then(|at| own.get(at)).is_some_and(|t| t.kind.is_trivia() && t.kind != TokenKind::Whitespace)
@@ -79,15 +80,14 @@ fn laid_out(text: &str, mut blank: impl FnMut(&str) -> String) -> String {
 
 /// Where the last item before this place ends.
 fn end_of(parse: &dfc_grammar::Parse, before: u32) -> usize {
-    parse.file.items.iter().filter(|item| item.start < before).map(|item| item.start + item.len).last().unwrap_or(0) as usize
+    parse.file.items.iter().rfind(|item| item.start < before).map_or(0, |item| item.start + item.len) as usize
 }
 
 /// The sound files of the repository, without empty lines inside items (they are the one thing that is kept as written).
 fn dense_files() -> Vec<String> {
     let sound = every_file().into_iter().filter(|(_, text)| parse(text).errors.is_empty());
-    let dense = |text: String| {
-        laid_out(&text, |blank| if blank.contains('\n') { "\n".to_owned() } else { blank.to_owned() })
-    };
+    let dense =
+        |text: String| laid_out(&text, |blank| if blank.contains('\n') { "\n".to_owned() } else { blank.to_owned() });
     sound.map(|(_, text)| dense(text.replace("\r\n", "\n"))).collect()
 }
 
@@ -113,7 +113,18 @@ fn the_style_does_not_depend_on_the_layout() {
 /// Blanks and comments anywhere.
 #[test]
 fn comments_anywhere() {
-    let blanks = [" ", "\n", "\n\n\n", " // after\n", "\n// above\n", "\n\n    // apart\n\n", "\t", " /// doc\n", "\r\n", " // a\n// b\n"];
+    let blanks = [
+        " ",
+        "\n",
+        "\n\n\n",
+        " // after\n",
+        "\n// above\n",
+        "\n\n    // apart\n\n",
+        "\t",
+        " /// doc\n",
+        "\r\n",
+        " // a\n// b\n",
+    ];
     let mut random = Random(7);
     let mut changed = 0;
     for text in dense_files() {
@@ -127,6 +138,35 @@ fn comments_anywhere() {
         }
     }
     assert!(changed > 500, "only {changed} texts were formatted");
+}
+
+/// Tokens left out, doubled, exchanged or taken from elsewhere, beside comments: most such texts have mistakes.
+#[test]
+fn mutated_files() {
+    let mut random = Random(11);
+    let (mut sound, mut broken) = (0, 0);
+    for text in dense_files() {
+        for _ in 0..rounds(4) {
+            let mut pieces: Vec<String> = lex(&text).iter().map(|token| token.text(&text).to_owned()).collect();
+            for _ in 0..1 + random.below(3) {
+                if pieces.is_empty() {
+                    break;
+                }
+                let (at, other) = (random.below(pieces.len()), random.below(pieces.len()));
+                match random.below(5) {
+                    0 => drop(pieces.remove(at)),
+                    1 => pieces.insert(at, pieces[at].clone()),
+                    2 => pieces.swap(at, other),
+                    3 => pieces[at] = pieces[other].clone(),
+                    _ => pieces.insert(at, ["\n", " // c\n", "\n/// d\n", ",", ";", "  "][random.below(6)].to_owned()),
+                }
+            }
+            let mutated = pieces.concat();
+            check_format(&mutated);
+            *if parse(&mutated).errors.is_empty() { &mut sound } else { &mut broken } += 1;
+        }
+    }
+    assert!(sound > 200 && broken > 200, "{sound} sound and {broken} broken texts");
 }
 
 /// How often a random test repeats itself: `FORMAT_ROUNDS` times more for long runs.
@@ -147,7 +187,8 @@ fn damaged_items_stay_as_they_are() {
 
 #[test]
 fn line_ends_and_byte_order_mark_stay() {
-    let text = "\u{feff}\r\n//! Doc.  \r\n\r\n\r\n\r\nconst q = \"\"\"a\r\nb\"\"\"\r\nrecord R {\r\n a: int64 // one\r\n}";
+    let text =
+        "\u{feff}\r\n//! Doc.  \r\n\r\n\r\n\r\nconst q = \"\"\"a\r\nb\"\"\"\r\nrecord R {\r\n a: int64 // one\r\n}";
     let new = "\u{feff}//! Doc.\r\n\r\nconst q = \"\"\"a\r\nb\"\"\"\r\nrecord R {\r\n    a: int64  // one\r\n}\r\n";
     assert_eq!(check_format(text).text, new);
     assert_eq!(check_format("").text, "");
@@ -158,7 +199,8 @@ fn line_ends_and_byte_order_mark_stay() {
 #[test]
 fn edits_are_small() {
     let text = "param x: int64 = 1\nstream a = b |> filter(x>1) |> take(2)\nparam y: int64 = 2\n";
-    let edits: Vec<_> = format(text).edits.into_iter().map(|edit| (edit.span.start, edit.span.end, edit.text)).collect();
+    let edits: Vec<_> =
+        format(text).edits.into_iter().map(|edit| (edit.span.start, edit.span.end, edit.text)).collect();
     let line = "\n   ".to_owned();
     assert_eq!(edits, [(31, 31, line.clone()), (43, 43, " ".into()), (44, 44, " ".into()), (46, 46, line)]);
 }

@@ -56,15 +56,13 @@ pub(super) fn expr(c: &mut Cursor<'_>, expr: &Expr, slot: Slot) -> Walk {
             self::expr(c, value, Slot::After)
         }
         ExprKind::Binary(op, _, a, b) => binary(c, *op, a, b, slot),
-        ExprKind::Between { negated, value, low, high } => {
-            condition(c, value, *negated, T::Between, slot, |c| {
-                self::expr(c, low, Slot::After)?;
-                c.space();
-                c.token(T::And)?;
-                c.space();
-                self::expr(c, high, Slot::After)
-            })
-        }
+        ExprKind::Between { negated, value, low, high } => condition(c, value, *negated, T::Between, slot, |c| {
+            self::expr(c, low, Slot::After)?;
+            c.space();
+            c.token(T::And)?;
+            c.space();
+            self::expr(c, high, Slot::After)
+        }),
         ExprKind::In { negated, value, list } => match list.kind {
             // The list itself breaks better.
             ExprKind::List(_) => {
@@ -134,7 +132,10 @@ pub(super) fn assigned(c: &mut Cursor<'_>, value: &Expr) -> Walk {
 /// What stands after `=` or `=>`: an expression with operators outside all brackets breaks before its first operand.
 pub(super) fn bound(c: &mut Cursor<'_>, value: &Expr) -> Walk {
     use ExprKind::*;
-    if matches!(value.kind, If(..) | Binary(..) | Between { .. } | In { .. } | Pattern { .. } | Cast { .. } | Unary(UnaryOp::Not, _)) {
+    if matches!(
+        value.kind,
+        If(..) | Binary(..) | Between { .. } | In { .. } | Pattern { .. } | Cast { .. } | Unary(UnaryOp::Not, _)
+    ) {
         return below(c, value);
     }
     c.space();
@@ -438,11 +439,7 @@ pub(super) fn fields(c: &mut Cursor<'_>, fields: &[FieldDecl], limit: usize) -> 
 }
 
 /// Parts in braces, commas between them only where they share a line, in a group that is open already; ends it.
-pub(super) fn lines<'a, P>(
-    c: &mut Cursor<'a>,
-    parts: &[P],
-    mut part: impl FnMut(&mut Cursor<'a>, &P) -> Walk,
-) -> Walk {
+pub(super) fn lines<'a, P>(c: &mut Cursor<'a>, parts: &[P], mut part: impl FnMut(&mut Cursor<'a>, &P) -> Walk) -> Walk {
     c.enter(T::LBrace, true)?;
     for (i, one) in parts.iter().enumerate() {
         if i > 0 {
