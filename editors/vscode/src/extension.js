@@ -9,7 +9,8 @@ const tasks = require("./tasks");
 /** @type {LanguageClient | undefined} */
 let client;
 
-const settings = () => ({ path: vscode.workspace.getConfiguration("dfc").get("path") });
+const setting = (name) => vscode.workspace.getConfiguration("dfc").get(name);
+const settings = () => ({ path: setting("path") });
 
 /** Saves the file and runs a task on it. */
 async function execute(command, file) {
@@ -24,11 +25,15 @@ function makeClient() {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   return new LanguageClient("dfc", "dfc", () => launch(settings(), folder), {
     documentSelector: [{ scheme: "file", language: "df" }],
-    synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{df,df.lock}") },
+    initializationOptions: { params: setting("params") ?? {} },
+    synchronize: {
+      configurationSection: "dfc",
+      fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{df,df.lock}"),
+    },
     middleware: {
-      // The lenses above a job: checking and running belong in the terminal, where output can be seen and stopped.
+      // The lenses above a job belong in the terminal, where output can be read and a run stopped.
       executeCommand(command, args, next) {
-        const kind = { "dfc.check": "check", "dfc.run": "run" }[command];
+        const kind = { "dfc.check": "check", "dfc.run": "run", "dfc.plan": "plan" }[command];
         return kind ? execute(kind, vscode.Uri.parse(args[0]).fsPath) : next(command, args);
       },
     },

@@ -47,7 +47,7 @@ function standIn() {
       textDocuments: [document],
       workspaceFolders: [{ uri: { fsPath: root } }],
       asRelativePath: (file) => path.basename(file),
-      getConfiguration: () => ({ get: () => binary() }),
+      getConfiguration: () => ({ get: (name) => ({ path: binary(), params: { since: "2026-01-31" } })[name] }),
       createFileSystemWatcher: () => ({}),
       onDidChangeConfiguration: () => ({ dispose() {} }),
     },
@@ -108,7 +108,9 @@ test("commands, tasks and the client", async () => {
     assert.deepStrictEqual([task.matchers, seen.saved], [["$dfc-check", "$dfc-run"], 1]);
 
     // A lens above a job runs in the terminal; other commands go to the server.
-    const { executeCommand } = seen.clients[0].options.middleware;
+    const { initializationOptions, middleware } = seen.clients[0].options;
+    assert.deepStrictEqual(initializationOptions, { params: { since: "2026-01-31" } });
+    const { executeCommand } = middleware;
     await executeCommand("dfc.check", ["file:///work/a%20b.df"], () => assert.fail("not the server's"));
     assert.deepStrictEqual(seen.executed[1].execution.args, ["check", "/work/a b.df"]);
     assert.strictEqual(executeCommand("dfc.lineage", [], (name) => name), "dfc.lineage");
