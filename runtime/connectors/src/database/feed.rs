@@ -128,6 +128,16 @@ struct State {
     wanted_rows: Option<u64>,
 }
 
+impl State {
+    /// Notes how far everything has been handed out at the barriers that are wanted.
+    fn notice(&mut self, shared: &Shared) {
+        let (splits, order) = (&self.splits, &shared.settings.order.columns);
+        self.noticed.notice(&shared.wanted, || Positions {
+            splits: splits.iter().map(|split| split.position(order, !order.is_empty())).collect(),
+        });
+    }
+}
+
 struct Shared {
     database: Box<dyn Database>,
     settings: Settings,
@@ -302,11 +312,11 @@ impl Source for DatabaseSource {
     }
 
     fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
-        self.shared.lock().noticed.report(number).ok_or_else(|| {
-            ConnectError::new(
-                "R0499",
-                format!("the positions at barrier {number} were asked for before it was answered"),
-            )
+        let mut state = self.shared.lock();
+        // Readers that have ended notice nothing any more.
+        state.notice(&self.shared);
+        state.noticed.report(number).ok_or_else(|| {
+            ConnectError::new("R0499", format!("the positions at barrier {number} were asked for, which nobody wanted"))
         })
     }
 }
@@ -321,10 +331,7 @@ impl Reader for DatabaseReader {
         let shared = &*self.shared;
         let mut guard = shared.lock();
         let state = &mut *guard;
-        let (splits, order) = (&state.splits, &shared.settings.order.columns);
-        state.noticed.notice(&shared.wanted, || Positions {
-            splits: splits.iter().map(|split| split.position(order, !order.is_empty())).collect(),
-        });
+        state.notice(shared);
         if let Some(number) = state.noticed.answer(&mut self.answered) {
             return Ok(Next::Barrier(number));
         }

@@ -271,13 +271,12 @@ impl DatabaseSink {
             if !fresh {
                 self.alone(owner, &entries)?;
             }
-            if fresh {
-                let mut others: Vec<&LedgerRow> = entries.iter().collect();
-                others.dedup_by_key(|entry| entry.lineage.clone());
-                for entry in others {
-                    let staging = owner.staging.as_ref().map(|_| staging_name(&entry.lineage, &owner.sink));
-                    session.forget(&Owner { lineage: entry.lineage.clone(), staging, ..owner.clone() })?;
-                }
+            // Of runs that have ended nothing needs to be remembered; of others only if nobody gave them up.
+            let mut over: Vec<&LedgerRow> = entries.iter().filter(|entry| fresh || entry.finished).collect();
+            over.dedup_by_key(|entry| entry.lineage.clone());
+            for entry in over {
+                let staging = owner.staging.as_ref().map(|_| staging_name(&entry.lineage, &owner.sink));
+                session.forget(&Owner { lineage: entry.lineage.clone(), staging, ..owner.clone() })?;
             }
             session.prepare(owner, self.options.lanes)?;
         }
