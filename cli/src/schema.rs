@@ -25,7 +25,7 @@ impl Catalog for Connectors {
     fn schema(&self, request: &Request) -> Result<Schema, NotFound> {
         let network = dfc_connect::schema_reach(&request.connector) == Some(Reach::Network);
         if network && matches!(self, Connectors::Offline) {
-            let message = format!("`{}` is asked only when that is wished", request.connector);
+            let message = format!("`{}` is on the network, where a check doesn't look by itself", request.connector);
             return Err(NotFound { message, help: None, needs_connection: true });
         }
         dfc_connect::find_schema(&request.connector, &request.options).map_err(|error| NotFound {
