@@ -94,8 +94,14 @@ fn describe_operator(out: &mut impl Write, operator: &Operator) -> Result<()> {
     if !operator.output.is_empty() {
         writeln!(out, "  gives: {}", operator.output)?;
     }
-    for (clause, words) in &operator.clauses {
-        writeln!(out, "  {clause} {}", words.join(" "))?;
+    for clause in &operator.clauses {
+        let condition = clause.condition.as_ref().map(|condition| {
+            let word = if condition.negated { "unless" } else { "when" };
+            let value = condition.value.as_ref().map_or(String::new(), |value| format!(" {value}"));
+            format!(" {word} {}{value}", condition.param)
+        });
+        let words: Vec<&str> = std::iter::once(&clause.name).chain(&clause.words).map(String::as_str).collect();
+        writeln!(out, "  {}{}", words.join(" "), condition.unwrap_or_default())?;
     }
     writeln!(out)?;
     Ok(())

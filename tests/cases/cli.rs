@@ -197,11 +197,27 @@ fn progress_without_a_terminal_is_a_line_now_and_then() {
 }
 
 #[test]
-fn ctrl_c_leaves_no_result_and_no_residue() {
+fn ctrl_c_without_checkpoints_leaves_no_result_and_no_residue() {
+    let (stderr, files) = interrupted("job long { checkpoint: off }");
+    assert!(stderr.contains("no result was written"), "{stderr}");
+    assert_eq!(files, ["p.df"], "{stderr}");
+}
+
+/// A last checkpoint is taken: the same command goes on from there.
+#[test]
+fn ctrl_c_leaves_what_the_next_run_goes_on_from() {
+    let (stderr, files) = interrupted("job long {}");
+    assert!(stderr.contains("interrupted; the job goes on from checkpoint 1"), "{stderr}");
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(files[0].starts_with("out/.b.csv.dfc-") && files[0].ends_with(".part"), "{files:?}");
+}
+
+/// Interrupts a job that would run for long: what it says, and what it leaves.
+fn interrupted(job: &str) -> (String, Vec<String>) {
     // More rows than can be written before the signal.
-    let pipeline = "job long {}\nrecord R { n: int64, s: string }\nsource a = generate(rows: 2000000000, schema: R)\n\
+    let pipeline = "record R { n: int64, s: string }\nsource a = generate(rows: 2000000000, schema: R)\n\
                     stream b = a |> filter(n != 7)\nsink b |> csv(\"out/b.csv\")\n";
-    let dir = folder(&[("p.df", pipeline)]);
+    let dir = folder(&[("p.df", &format!("{job}\n{pipeline}"))]);
     let mut child = binary()
         .current_dir(dir.path())
         .args(["run", "p.df"])
@@ -224,7 +240,7 @@ fn ctrl_c_leaves_no_result_and_no_residue() {
     let mut stderr = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
     assert_eq!(status.code(), Some(130), "{stderr}");
-    assert_eq!(files_below(dir.path()), [std::path::Path::new("p.df")], "{stderr}");
+    (stderr, files_below(dir.path()).iter().map(|file| file.display().to_string()).collect())
 }
 
 #[test]

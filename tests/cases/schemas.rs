@@ -341,7 +341,7 @@ fn a_lock_file_that_was_deleted_is_written_anew() {
     assert_eq!(dfc(dir.path(), &["run", "orders.df", "--limit-rows", "1"]).code, 0);
     assert_eq!(read(&lock), text);
     let left: Vec<_> = std::fs::read_dir(dir.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left.len(), 4, "nothing else is left: {left:?}");
+    assert_eq!(left.len(), 5, "the checkpoints' folder, and nothing else, is left: {left:?}");
 }
 
 #[test]

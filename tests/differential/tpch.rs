@@ -8,7 +8,13 @@ const WORKLOADS: [&str; 6] = ["q1", "q3", "q6", "sync", "highcard", "lookup"];
 fn compare(scale: &str, workload: &str, extra: &[&str]) {
     let data = python::tpch(scale);
     let out = tempfile::tempdir().expect("a temporary folder");
-    let pipeline = format!("examples/tpch/{workload}.df");
+    // A copy: two runs of one job at a time would share its checkpoints.
+    let pipeline = out.path().join("pipeline.df");
+    for (from, to) in [(format!("{workload}.df"), "pipeline.df"), ("tables.df".into(), "tables.df")] {
+        let from = root().join("examples/tpch").join(from);
+        std::fs::copy(from, out.path().join(to)).expect("the pipeline is copied");
+    }
+    let pipeline = pipeline.display().to_string();
     let data_arg = format!("data={}", data.display());
     let out_arg = format!("out={}", out.path().display());
     let mut args = vec!["run", pipeline.as_str(), "--set", &data_arg, "--set", &out_arg];

@@ -4,6 +4,7 @@ pub mod golden;
 pub mod lsp;
 pub mod python;
 pub mod random;
+pub mod s3;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -87,6 +88,9 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     fn walk(base: &Path, at: &Path, out: &mut Vec<PathBuf>) {
         let Ok(entries) = std::fs::read_dir(at) else { return };
         for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+            if path.ends_with(".dfc") {
+                continue;
+            }
             if path.is_dir() {
                 walk(base, &path, out);
             } else {

@@ -209,9 +209,6 @@ impl Settings<'_> {
             let is_block = block.is_empty() && SETTINGS.iter().any(|(b, ..)| *b == name);
             match (&setting.value, is_block) {
                 (SettingValue::Block(inner), true) => {
-                    if name == "checkpoint" {
-                        self.no_checkpoints(setting);
-                    }
                     if let ("errors", [to]) = (name, inner.as_slice())
                         && to.name.text == "to"
                     {
@@ -241,17 +238,6 @@ impl Settings<'_> {
                 (SettingValue::Block(_), false) => self.setting(block, setting, None),
             }
         }
-    }
-
-    fn no_checkpoints(&mut self, setting: &Setting) {
-        let problem = LocalDiagnostic::warning(
-            "W0201",
-            self.loc(setting.name.span),
-            "this version does not take checkpoints yet: a run that is interrupted starts again from the beginning",
-            "checked, and not used yet",
-        )
-        .help("write `checkpoint: off` to say that this is meant");
-        self.checker.diagnostics.push(problem);
     }
 
     fn nothing_kept(&mut self, to: &Setting) {
@@ -344,7 +330,7 @@ impl Settings<'_> {
                 "a time of a millisecond at least, such as `30s`".into()
             }
             (Takes::Text | Takes::Storage, Value::Str(text)) if text.is_empty() => "a text that is not empty".into(),
-            (Takes::Storage, Value::Str(text)) if text.contains("://") && !text.starts_with("s3://") => {
+            (Takes::Storage, Value::Str(text)) if text.contains("://") && !is_bucket(text) => {
                 "a folder or `s3://bucket/prefix`".into()
             }
             _ => return Some(value),
@@ -467,6 +453,11 @@ impl Takes {
             Takes::Word(words) => crate::bind::listed(words),
         }
     }
+}
+
+/// `s3+http` says that the service may be spoken to in plain text.
+fn is_bucket(text: &str) -> bool {
+    text.starts_with("s3://") || text.starts_with("s3+http://")
 }
 
 /// In microseconds.

@@ -106,6 +106,27 @@ impl Job {
         Ok(Job { at, writer, notes: Mutex::new(notes), _lock: lock })
     }
 
+    /// Removes the job's folders if nothing is kept in them: a job that can't take checkpoints leaves nothing behind. The lock stays this
+    /// run's until it is dropped.
+    pub fn vanish(&self) {
+        if self.numbers().is_ok_and(|numbers| numbers.is_empty()) && self.kept().is_ok_and(|kept| kept.is_empty()) {
+            let home = self.home();
+            for name in ["applied.json", "history.json", "lock"] {
+                let _ = self.disk().remove(&home.join(name));
+            }
+            for folder in ["manifests", "parts", "kept", "savepoints"] {
+                let _ = std::fs::remove_dir(home.join(folder));
+            }
+            if let Ok(spools) = std::fs::read_dir(home.join("spool")) {
+                spools.flatten().for_each(|spool| drop(std::fs::remove_dir(spool.path())));
+            }
+            // Only where they are empty: others' stay.
+            let _ = std::fs::remove_dir(home.join("spool"));
+            let _ = std::fs::remove_dir(home);
+            let _ = home.parent().map(std::fs::remove_dir);
+        }
+    }
+
     /// Draws the identity of a state that begins now, and the number for its [`crate::Kind::Start`].
     pub fn begin_lineage(&self) -> (String, u64) {
         let number = self.notes().last.map_or(0, |last| last + 1);

@@ -1,7 +1,6 @@
 //! What can be watched while a job runs: events as they happen, counters to be polled (D17, D19).
 
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -136,8 +135,8 @@ pub enum Event {
 /// Counters of a running job, readable at any time.
 #[derive(Debug, Default)]
 pub struct Progress {
-    pub(crate) sources: OnceLock<Vec<Arc<SourceCounters>>>,
-    pub(crate) total_bytes: OnceLock<Option<u64>>,
+    pub(crate) sources: Mutex<Vec<Arc<SourceCounters>>>,
+    pub(crate) total_bytes: Mutex<Option<u64>>,
     pub(crate) rows_out: AtomicU64,
     pub(crate) rejected: AtomicU64,
 }
@@ -155,7 +154,7 @@ impl Progress {
 
     /// Bytes to be read in all, if every source knows.
     pub fn total_bytes(&self) -> Option<u64> {
-        self.total_bytes.get().copied().flatten()
+        *self.total_bytes.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Rows written by all sinks so far.
@@ -169,6 +168,7 @@ impl Progress {
     }
 
     fn sum(&self, counter: impl Fn(&SourceCounters) -> &AtomicU64) -> u64 {
-        self.sources.get().into_iter().flatten().map(|source| counter(source).load(Ordering::Relaxed)).sum()
+        let sources = self.sources.lock().unwrap_or_else(|e| e.into_inner());
+        sources.iter().map(|source| counter(source).load(Ordering::Relaxed)).sum()
     }
 }

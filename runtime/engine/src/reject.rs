@@ -165,12 +165,14 @@ impl ErrorHandler {
     }
 
     /// After a failure: the rejected rows so far are kept all the same; a failure by rejected rows gets its last numbers.
-    pub(crate) fn conclude(&self, failure: RunError) -> RunError {
+    ///
+    /// `goes_on`: the next run goes on from a checkpoint.
+    pub(crate) fn conclude(&self, failure: RunError, goes_on: bool) -> RunError {
         let mut kept = self.lock();
         let closed = match kept.epochs {
             // The next run goes on with the hidden file: people get a copy.
-            Some(_) => kept.show(),
-            None => kept.close(),
+            Some(_) if goes_on => kept.show(),
+            _ => kept.close(),
         };
         match failure {
             RunError::RowLimit { .. } => {

@@ -150,18 +150,18 @@ fn execute(
         threads,
         epochs: None,
         loaded: begun.as_ref().and_then(|begun| begun.loaded.as_ref()),
+        fresh: options.checkpoints.as_ref().is_some_and(|how| how.start == Start::Fresh),
     };
     let mut sinks = Vec::new();
     let built = watched(&options.cancelled, &job.scheduler.stopping(), || {
         build(&setup, begun.as_ref(), options.env.now, &mut sinks)
     });
     let (built, with_epochs) = built.map_err(|failure| {
-        let resumes = begun.as_ref().is_some_and(|begun| begun.loaded.is_some());
-        if !resumes {
+        if !begun.as_ref().is_some_and(Begun::is_resumed) {
             sinks.iter().for_each(|sink: &Arc<SinkPort>| sink.abort());
             begun.iter().for_each(Begun::forget);
         }
-        job.errors.conclude(failure)
+        job.errors.conclude(failure, false)
     })?;
     job.observer.event(&Event::Started {
         job: job.job.clone(),
@@ -177,7 +177,7 @@ fn execute(
             });
             let rejects = ran.map_err(|failure| {
                 sinks.iter().for_each(|sink| sink.abort());
-                job.errors.conclude(failure)
+                job.errors.conclude(failure, false)
             })?;
             let sinks = finish(&sinks)?;
             Ok(summary(job, sinks, rejects))
@@ -197,6 +197,7 @@ fn build(
     let without = |why: String| setup.job.observer.event(&Event::WithoutCheckpoints { why });
     if let Some(why) = opened.not_resumable() {
         without(why);
+        begun.forget();
         return Ok((setup.build(opened, sinks)?, false));
     }
     if let Some(manifest) = &begun.given_up {
@@ -215,7 +216,7 @@ fn build(
 
 /// Removes what a state that is given up has left at the sinks and was not visible yet.
 fn give_up(setup: &Setup<'_>, begun: &Begun, manifest: &dfc_checkpoint::Manifest) {
-    let old = Loaded { manifest: manifest.clone(), states: Vec::new(), copies: Vec::new() };
+    let old = Loaded { manifest: manifest.clone(), continues: false, states: Vec::new(), copies: Vec::new() };
     for stage in &setup.plan.stages {
         for output in &stage.outputs {
             let dfc_ir::stage::StageOutput::Sink { node, spec, .. } = output else { continue };
@@ -243,7 +244,7 @@ fn supervised(
 ) -> Result<Summary, RunError> {
     let mut run = Supervised::new(plan, options, job, &begun, built, sinks, progressed)?;
     let ran = run.run(threads, &options.cancelled);
-    let resumable = run.taken() || begun.loaded.is_some();
+    let resumable = run.taken() || begun.is_resumed();
     match ran {
         Ok((reports, rejects)) => Ok(summary(job, reports, rejects)),
         Err(failure) => {
@@ -254,7 +255,7 @@ fn supervised(
                 sinks.iter().for_each(|sink| sink.abort());
                 begun.forget();
             }
-            Err(job.errors.conclude(failure))
+            Err(job.errors.conclude(failure, resumable))
         }
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) epochs: Option<(&'a str, &'a dfc_checkpoint::Job)>,
     /// The checkpoint from which the job goes on.
     pub(crate) loaded: Option<&'a Loaded>,
+    /// What there was before was given up on purpose.
+    pub(crate) fresh: bool,
 }
 
 /// A run, ready to begin.
@@ -238,6 +240,7 @@ impl Setup<'_> {
         OpenContext {
             node: node.to_owned(),
             job: self.plan.job.name.clone(),
+            fresh: self.fresh,
             tasks,
             cancelled: self.job.scheduler.stopping(),
             limit_rows: self.options.limit_rows,
@@ -260,6 +263,7 @@ impl Setup<'_> {
             let scheduler = self.job.scheduler.clone();
             let cx = OpenContext {
                 positions: self.loaded.and_then(|loaded| loaded.positions(node).cloned()),
+                continues: self.loaded.is_some_and(|loaded| loaded.continues),
                 wake: Wake::new(move || scheduler.wake_all(woken.get().cloned().unwrap_or_default())),
                 ..self.open_context(node, most)
             };
@@ -279,9 +283,8 @@ impl Setup<'_> {
             Some(_) => None,
         };
         let counters = opened.iter().map(|port| port.source.counters()).collect();
-        // Set once: a run is set up once.
-        let _ = self.job.progress.total_bytes.set(total);
-        let _ = self.job.progress.sources.set(counters);
+        *self.job.progress.total_bytes.lock().unwrap_or_else(|e| e.into_inner()) = total;
+        *self.job.progress.sources.lock().unwrap_or_else(|e| e.into_inner()) = counters;
         Ok(Opened { ports, wakes })
     }
 

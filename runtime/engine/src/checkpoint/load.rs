@@ -17,6 +17,8 @@ const LARGEST_PART: u64 = 2 << 30;
 pub(crate) struct Loaded {
     /// The checkpoint.
     pub(crate) manifest: Manifest,
+    /// The run that took it had ended: this one takes what is new since.
+    pub(crate) continues: bool,
     /// Its parts' bytes by stage and operator's name.
     pub(crate) states: Vec<Vec<(String, Restored)>>,
     /// Number of the first copy of each part list, as [`crate::barrier::Key`]s count restored ones; by stage, in the order of `states`.
@@ -28,7 +30,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When a part is damaged or missing.
-    pub(crate) fn new(job: &Job, manifest: Manifest) -> Result<Loaded, RunError> {
+    pub(crate) fn new(job: &Job, manifest: Manifest, continues: bool) -> Result<Loaded, RunError> {
         let mut states = Vec::new();
         let mut copies = Vec::new();
         let mut copy = RESTORED;
@@ -47,7 +49,7 @@ impl Loaded {
             states.push(of_stage);
             copies.push(numbers);
         }
-        Ok(Loaded { manifest, states, copies })
+        Ok(Loaded { manifest, continues, states, copies })
     }
 
     /// Positions of a source.

@@ -49,8 +49,10 @@ pub enum Start {
 pub(crate) struct Begun {
     pub(crate) job: Arc<Job>,
     pub(crate) lineage: String,
-    /// Number of the manifest that says that the state begins, to be published before anything is written; `None`: it goes on.
+    /// Number of the manifest that says that the state begins; `None`: there is more than that.
     pub(crate) first: Option<u64>,
+    /// It is still to be published, before anything is written.
+    pub(crate) unfounded: bool,
     pub(crate) loaded: Option<Loaded>,
     pub(crate) print: PlanPrint,
     /// Programs that are other ones than those that took the checkpoint.
@@ -74,18 +76,30 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
         Start::Fresh => job.newest(true).unwrap_or_default(),
     };
     let print = print(plan);
+    let mut continues = false;
     let (going_on, given_up) = match newest {
         Some(manifest) if how.start == Start::Fresh => (None, Some(manifest)),
         Some(manifest) if has_finished(&job, &manifest)? => match plan.job.rerun.unwrap_or(default_rerun(plan)) {
             Rerun::Restart => (None, None),
-            Rerun::Continue => (Some(next_run(manifest)), None),
+            Rerun::Continue => {
+                continues = true;
+                (Some(next_run(manifest)), None)
+            }
         },
         newest => (newest, None),
     };
     let Some(manifest) = going_on else {
         let (lineage, first) = job.begin_lineage();
-        let begun = Begun { job, lineage, first: Some(first), loaded: None, print, changed: Vec::new(), given_up };
-        return Ok(Ok(begun));
+        return Ok(Ok(Begun {
+            job,
+            lineage,
+            first: Some(first),
+            unfounded: true,
+            loaded: None,
+            print,
+            changed: Vec::new(),
+            given_up,
+        }));
     };
     let different = differences(&manifest.pipeline, &print);
     if !different.is_empty() || !Loaded::fits(&manifest, plan) {
@@ -93,14 +107,16 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
     }
     let changed = changed_programs(&manifest.pipeline, &print);
     let lineage = manifest.lineage.clone();
-    let loaded = Loaded::new(&job, manifest)?;
-    Ok(Ok(Begun { job, lineage, first: None, loaded: Some(loaded), print, changed, given_up: None }))
+    // A run that ended before its first checkpoint: nothing to go on from, but what it left is known by its lineage.
+    let first = (manifest.kind == Kind::Start).then_some(manifest.number);
+    let loaded = Some(Loaded::new(&job, manifest, continues)?);
+    Ok(Ok(Begun { job, lineage, first, unfounded: false, loaded, print, changed, given_up: None }))
 }
 
 impl Begun {
     /// Makes the beginning of a new state durable: from now on what the run leaves behind is recognised.
     pub(crate) fn found(&self, now_micros_of_job: i64) -> Result<(), RunError> {
-        let Some(number) = self.first else { return Ok(()) };
+        let (Some(number), true) = (self.first, self.unfounded) else { return Ok(()) };
         let manifest = Manifest {
             created_micros: now_micros(),
             now_micros: now_micros_of_job,
@@ -114,7 +130,13 @@ impl Begun {
         if let Some(number) = self.first {
             // What stays behind is a beginning without anything in it: the next run goes on from there, which is the same.
             let _ = self.job.remove(number);
+            self.job.vanish();
         }
+    }
+
+    /// Whether there is a checkpoint to go on from.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.first.is_none()
     }
 }
 

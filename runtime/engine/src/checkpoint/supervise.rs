@@ -76,7 +76,9 @@ impl Supervised {
         };
         if let Some(loaded) = loaded {
             job.progress.rows_out.store(loaded.manifest.counters.rows_out, Ordering::Relaxed);
-            say_resumed(job, begun, loaded);
+            if begun.is_resumed() {
+                say_resumed(job, begun, loaded);
+            }
         }
         for (sink, sealed) in sealed.iter().enumerate() {
             sealed.iter().for_each(|sealed| applier.add(sink, sealed.clone()));
@@ -256,9 +258,10 @@ fn place(split: &dfc_connect::SplitPosition) -> String {
     if split.position.is_null() {
         return format!("`{}` from its start", split.split);
     }
-    match (number("offset"), number("line"), number("row")) {
-        (Some(offset), Some(line), _) => format!("`{}` at byte {offset}, line {line}", split.split),
-        (Some(offset), None, _) => format!("`{}` at byte {offset}", split.split),
+    // The numbers come first in what connectors write down; what proves that it is the same file is for the connector alone.
+    match (number("byte"), number("line"), number("row")) {
+        (Some(byte), Some(line), _) => format!("`{}` at byte {byte}, line {line}", split.split),
+        (Some(byte), None, _) => format!("`{}` at byte {byte}", split.split),
         (None, _, Some(row)) => format!("`{}` at row {row}", split.split),
         _ => format!("`{}` at {}", split.split, split.position),
     }
