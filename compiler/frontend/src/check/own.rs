@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dfc_diagnostics::Severity;
 use dfc_grammar::ast::{Call, ItemKind, OperatorDecl, ParamKind};
 use dfc_ir::DataType;
 use dfc_typeck::{Column, LocalDiagnostic, Namespace, Scope, Target};
@@ -11,6 +12,10 @@ use crate::bind::{Bound, bind};
 use crate::items::{ItemNode, find};
 use crate::places;
 use crate::userops::{class_of, operator_check, output, signature, used_with};
+
+fn is_error(problem: &LocalDiagnostic) -> bool {
+    problem.severity == Severity::Error
+}
 
 impl ItemContext<'_> {
     /// The operator of this name that the program declares.
@@ -30,12 +35,12 @@ impl ItemContext<'_> {
         let Some(columns) = flow.columns.clone() else { return Flow::unknown() };
         let types = self.row_arguments(decl, &bound, &columns);
         // What is wrong with the declaration is said there.
-        if constants.is_none() || bound.failed || !operator_check(db, root, item).is_empty() {
+        if constants.is_none() || bound.failed || operator_check(db, root, item).iter().any(is_error) {
             return Flow::unknown();
         }
         let Some(types) = types else { return Flow::unknown() };
         let at = self.loc(call.name.span);
-        if let Some(first) = used_with(self.globals, item.key(db), decl, &types).into_iter().next() {
+        if let Some(first) = used_with(self.globals, item.key(db), decl, &types).into_iter().find(is_error) {
             let message = format!("`{}` can't be used so: {}", decl.name.text, first.message);
             let mut problem = LocalDiagnostic::error("E0227", at, message, "with these types")
                 .related(places::name_of(item.key(db)), "declared for several types here");
@@ -82,7 +87,7 @@ impl ItemContext<'_> {
             let item = self.own_operator(&decl.name.text).map(|item| item.key(self.db).clone());
             // A type that is refused is said at the declaration.
             let globals = self.globals.clone();
-            let Some(ty) = item.and_then(|item| crate::userops::resolve(&globals, &item, ty)) else { return None };
+            let ty = item.and_then(|item| crate::userops::resolve(&globals, &item, ty))?;
             let target = Target::Parameter { operator: decl.name.text.clone(), name: param.name.text.clone() };
             let value = self.with(Scope::Row(columns), |checker| checker.check_to(&arg.value, &ty, &target));
             sound &= value.is_some();
