@@ -4,11 +4,13 @@ mod support;
 
 mod cases {
     mod checkpoints;
+    mod checkpoints_s3;
     mod cli;
     pub mod codes;
     mod databases;
     mod editors;
     mod examples;
+    mod files;
     mod fmt;
     mod functions;
     mod hostile;
@@ -20,6 +22,9 @@ mod cases {
     mod reference;
     mod robust;
     mod schemas;
+}
+mod crash {
+    mod kills;
 }
 mod differential {
     mod duckdb;
