@@ -17,7 +17,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::checked::holds;
 use super::output::Mode;
-use super::paths::io_error;
+use super::paths::{io_error, refuse_nul};
 use super::place::{Claim, sync_folder};
 use super::spool::{MakePart, Part, Spool, names_of};
 use crate::text::sink::{MakeEncoder, closed};
@@ -86,6 +86,7 @@ impl FolderSink {
         make_part: MakePart,
     ) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", &options.path, &e);
+        refuse_nul(&options.path)?;
         fs::create_dir_all(&options.path).map_err(fail)?;
         let folder = fs::canonicalize(&options.path).map_err(fail)?;
         let claim = Claim::new(&folder, &options.path)?;

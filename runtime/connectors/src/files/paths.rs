@@ -27,6 +27,7 @@ const LIKE_A_SHELL: glob::MatchOptions =
 /// # Errors
 /// A file that isn't there or is a folder, a glob that matches nothing.
 pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
+    refuse_nul(path)?;
     if path == "-" {
         return Ok(vec![InputFile { path: None, name: "standard input".into(), size: None }]);
     }
@@ -56,6 +57,21 @@ pub(crate) fn expand(path: &str) -> Result<Vec<InputFile>, ConnectError> {
     }
     found.sort();
     found.iter().map(|path| input_file(path)).collect()
+}
+
+/// No file can have such a name, and what stands behind the NUL would be cut off by the system.
+///
+/// # Errors
+/// There is one.
+pub(crate) fn refuse_nul(path: &str) -> Result<(), ConnectError> {
+    if !path.contains('\0') {
+        return Ok(());
+    }
+    Err(ConnectError::new(
+        "R0204",
+        format!("`{}` can't be the name of a file: it holds a NUL character", path.escape_debug()),
+    )
+    .help("take the `\\0` out of it"))
 }
 
 /// As in a shell: hidden files and folders are meant only by a part of the pattern that begins with a point. What a killed

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::input::Compression;
 use super::output::Mode;
-use super::paths::io_error;
+use super::paths::{io_error, refuse_nul};
 use crate::ConnectError;
 
 /// Where an output goes.
@@ -35,6 +35,7 @@ impl Place {
     /// It is a folder, can't be written, or is written by another sink.
     pub(crate) fn find(name: &str) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", name, &e);
+        refuse_nul(name)?;
         if name == "-" {
             return Ok(Place::Stdout);
         }

@@ -363,3 +363,14 @@ fn folders_refuse_what_does_not_fit() {
         assert_eq!(sink.apply(&sealed).unwrap_err().code, "R0218");
     }
 }
+
+#[test]
+fn names_with_nul_are_refused() {
+    let (fields, _) = numbers(0);
+    for connector in ["csv", "jsonl", "parquet"] {
+        let pairs = [("path", text("a\0b"))];
+        assert_eq!(read(connector, &pairs, &fields).err().unwrap().code, "R0204");
+        assert_eq!(write(connector, &pairs, &fields, vec![]).unwrap_err().code, "R0204");
+        assert_eq!(write(connector, &[("path", text("a\0b/"))], &fields, vec![]).unwrap_err().code, "R0204");
+    }
+}
