@@ -136,7 +136,7 @@ impl List<'_> {
             Place::SettingValue { block, name } => self.setting_value(&block, &name),
             Place::Arg(arg) => self.arg(&arg),
             Place::Constant => {
-                let expected = expected::of_declaration(self.view, self.cursor);
+                let expected = expected::of_declaration(self.cursor);
                 self.values(&expected, Rank::Good);
                 self.functions(&expected, false);
                 self.words(Rank::Common, words::VALUES);

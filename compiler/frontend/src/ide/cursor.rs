@@ -297,11 +297,8 @@ impl<'a> Cursor<'a> {
         }
         let Some(before) = i.checked_sub(1).and_then(|b| self.solid.get(b)) else { return false };
         if self.item_word() == "sink" {
-            return before.kind == TokenKind::RParen
-                || (is_name(before.kind) && before.span.start as usize != 0 && {
-                    // `a b`: two names in a row, the second is a chain of its own.
-                    i >= 1 && i - 1 > frame.at
-                });
+            // `a |> print() b`: what comes behind a call or a name is a chain of its own.
+            return before.kind == TokenKind::RParen || (is_name(before.kind) && i - 1 > frame.at);
         }
         let gap = self.text.get(before.span.end as usize..start).unwrap_or("");
         let ends = !matches!(before.kind, TokenKind::Colon | TokenKind::Assign | TokenKind::Comma | TokenKind::LBrace);

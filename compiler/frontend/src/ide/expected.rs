@@ -189,7 +189,7 @@ fn of_user_parameter(function: &UserFn, index: usize) -> Expected {
 }
 
 /// What a `param`'s default or a `const`'s value may be: what is declared before the `=`.
-pub fn of_declaration(_view: &View<'_>, cursor: &Cursor<'_>) -> Expected {
+pub fn of_declaration(cursor: &Cursor<'_>) -> Expected {
     let starts = cursor.last() == Some(T::Assign);
     let declared = (starts && cursor.kind(2) == Some(T::Colon)).then(|| cursor.name(3)).and_then(named);
     Expected(declared.into_iter().collect())

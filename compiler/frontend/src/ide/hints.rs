@@ -117,7 +117,7 @@ impl Hints<'_> {
             self.inner(link, trace);
             let after = trace.after(link.span);
             if let (Some(before), Some(after)) = (before, after) {
-                let text = change(before, after, &link.name.text == "rename");
+                let text = change(before, after, link.name.text == "rename");
                 if !text.is_empty() {
                     self.push(link.span.end, text, HintKind::Change, Some(row(after)));
                 }

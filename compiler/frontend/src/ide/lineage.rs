@@ -95,7 +95,6 @@ fn point(chain: &Chain, at: u32, class: TokenClass) -> Option<Point<'_>> {
     if !inside(chain.span) && !chain.links.iter().any(|link| inside(link.span)) {
         return None;
     }
-    let calls = chain.links.iter().enumerate().map(|(number, link)| (number, link));
     let head = match &chain.head.kind {
         ExprKind::Call(call) => Some(call),
         _ => None,
@@ -107,7 +106,7 @@ fn point(chain: &Chain, at: u32, class: TokenClass) -> Option<Point<'_>> {
             return Some(found);
         }
     }
-    let (number, link) = calls.into_iter().find(|(_, link)| inside(link.span))?;
+    let (number, link) = chain.links.iter().enumerate().find(|(_, link)| inside(link.span))?;
     let shuffle = table().get(&link.name.text, Role::Shuffle);
     let behind = class == TokenClass::Operator && shuffle.is_some();
     Some(Point { chain, links: number + usize::from(behind), other: other_side(link) })

@@ -113,7 +113,7 @@ pub fn place(cursor: &Cursor<'_>) -> Place {
     match (cursor.item_word(), innermost.open) {
         ("job", Some(T::LBrace)) => return setting(cursor, innermost),
         ("record", Some(T::LBrace)) if depth == 2 => return Place::Nothing,
-        ("sink", Some(T::LBrace)) if depth == 2 => return chain_place(cursor, innermost, innermost.part, true),
+        ("sink", Some(T::LBrace)) if depth == 2 => return chain_place(cursor, innermost.part, true),
         ("fn" | "operator", Some(T::LParen)) if depth == 2 && innermost.at == 2 => return Place::Nothing,
         ("operator", Some(T::LBrace)) if matches!(cursor.last(), Some(T::LBrace | T::RBrace | T::Semicolon)) => {
             return if is_value_brace(cursor, innermost) {
@@ -250,10 +250,10 @@ fn is_value_brace(cursor: &Cursor<'_>, frame: &Frame) -> bool {
 fn item_place(cursor: &Cursor<'_>, frame: &Frame) -> Place {
     match cursor.item_word() {
         "source" | "stream" => match frame.assign {
-            Some(assign) => chain_place(cursor, frame, assign + 1, false),
+            Some(assign) => chain_place(cursor, assign + 1, false),
             None => Place::Nothing,
         },
-        "sink" => chain_place(cursor, frame, 1, true),
+        "sink" => chain_place(cursor, 1, true),
         "param" | "const" if frame.assign.is_some() => expression(cursor, Place::Constant),
         "fn" if frame.assign.is_some() => expression(cursor, Place::Body),
         _ => Place::Nothing,
@@ -261,7 +261,7 @@ fn item_place(cursor: &Cursor<'_>, frame: &Frame) -> Place {
 }
 
 /// A place in a chain, outside the brackets of its calls.
-fn chain_place(cursor: &Cursor<'_>, _frame: &Frame, start: usize, sink: bool) -> Place {
+fn chain_place(cursor: &Cursor<'_>, start: usize, sink: bool) -> Place {
     match cursor.last() {
         Some(T::Pipe) => Place::Link { sink },
         _ if cursor.solid.len() == start => {

@@ -26,7 +26,7 @@ impl List<'_> {
         match &param.kind {
             Kind::Const(ty) => self.constants(arg, ty),
             Kind::Enum(values) => {
-                if arg.function.is_none() && (arg.value_starts) {
+                if arg.function.is_none() && arg.value_starts {
                     for value in values {
                         let rank = if is_default(param, value) { Rank::Good } else { Rank::Best };
                         let detail = if is_default(param, value) { "default" } else { "" };
