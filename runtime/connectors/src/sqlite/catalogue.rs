@@ -185,7 +185,7 @@ pub(crate) fn of(connection: &Connection, path: &str, from: &From) -> Result<(Ca
                 default: false,
                 generated: false,
             };
-            let columns: Vec<Column> = statement.columns().into_iter().map(column).collect();
+            let columns: Vec<Column> = statement.columns().map(column).collect();
             let names = columns.iter().map(|column| (column.name.clone(), true)).collect();
             Ok((Catalogue { columns: names, ..Catalogue::default() }, columns))
         }
