@@ -66,7 +66,8 @@ fn long(streams: usize) -> String {
     let mut sink = String::from("sink {\n");
     for stream in 0..streams {
         let from = if stream % 10 == 0 { "orders".to_owned() } else { format!("s_{}", stream - 1) };
-        text += &format!("stream s_{stream} = {from}\n    |> filter(id > {stream})\n    |> derive(f_{stream}: id + 1)\n\n");
+        text +=
+            &format!("stream s_{stream} = {from}\n    |> filter(id > {stream})\n    |> derive(f_{stream}: id + 1)\n\n");
         if stream % 10 == 9 {
             sink += &format!("    s_{stream} |> csv(\"{stream}.csv\")\n");
         }
