@@ -547,3 +547,30 @@ fn failures_name_the_place_and_no_secret() {
     let spec = source_spec("postgres", &[("url", missing), ("table", text("t"))], &schema(T));
     assert_eq!(open_source(&spec, &context()).err().unwrap().code, "R0236");
 }
+
+/// The server's certificate is verified wherever a connection is encrypted.
+#[test]
+fn certificates_are_verified() {
+    let Some(db) = db() else { return };
+    let setting = |name: &str| db.session.ask("SELECT current_setting($1)", &[&name]).unwrap()[0].get::<_, String>(0);
+    if setting("ssl") != "on" {
+        eprintln!("NOT TESTED: the server has no certificate");
+        return;
+    }
+    db.run("CREATE TABLE t (id bigint PRIMARY KEY); INSERT INTO t VALUES (1)");
+    let open = |options: &str| {
+        let url = OptionValue::Secret(Secret::Given(format!("{}?{options}", db.url)));
+        let spec = source_spec("postgres", &[("url", url), ("table", text("t"))], &schema("id: int64"));
+        open_source(&spec, &context()).map(|source| drain(&*source, &schema("id: int64")).unwrap().rows.len())
+    };
+    let unknown = open("sslmode=require").unwrap_err();
+    assert!(unknown.code == "R0230" && unknown.message.contains("certificate"), "{unknown}");
+    let trusted = format!("sslmode=verify-full&sslrootcert={}", setting("ssl_cert_file"));
+    assert_eq!(open(&trusted), Ok(1));
+    // A name that the certificate doesn't have.
+    let url = db.url.replace("127.0.0.1", "localhost");
+    let url = OptionValue::Secret(Secret::Given(format!("{url}?{trusted}")));
+    let spec = source_spec("postgres", &[("url", url), ("table", text("t"))], &schema("id: int64"));
+    assert_eq!(open_source(&spec, &context()).err().unwrap().code, "R0230");
+    assert_eq!(open("sslmode=disable"), Ok(1));
+}
