@@ -14,7 +14,7 @@ use dfc_compiler::files::MemoryFiles;
 use dfc_compiler::ide::{self, TextRange};
 
 /// Files that the root uses.
-const LIBRARIES: usize = 8;
+const LIBRARIES: usize = 10;
 /// Streams of each.
 const STREAMS: usize = 150;
 /// Keys that are typed.

@@ -31,17 +31,16 @@ mod words;
 
 pub use actions::code_actions;
 pub use completion::completion;
-pub use hints::inlay_hints;
-pub use hover::hover;
-pub use lenses::code_lenses;
-pub use lineage::lineage;
-pub use signature::signature_help;
-pub use meanings::TokenClass;
-pub use navigation::{Occurrence, definition, prepare_rename, references, rename};
-pub use semantic::{SemanticToken, semantic_tokens};
-pub use symbols::{Fold, FoldKind, Symbol, SymbolKind, folds, selections, symbols};
 pub use data::{
     ActionKind, CodeAction, CodeLens, Completion, CompletionKind, FileEdit, FileRange, HintKind, Hover, InlayHint,
     LensCommand, Lineage, LineageStep, Signature, SignatureHelp, SignatureParam, TextEdit, TextRange,
 };
-
+pub use hints::inlay_hints;
+pub use hover::hover;
+pub use lenses::code_lenses;
+pub use lineage::lineage;
+pub use meanings::TokenClass;
+pub use navigation::{Occurrence, definition, prepare_rename, references, rename};
+pub use semantic::{SemanticToken, semantic_tokens};
+pub use signature::signature_help;
+pub use symbols::{Fold, FoldKind, Symbol, SymbolKind, folds, selections, symbols};
