@@ -70,6 +70,9 @@ fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Rea
 #[salsa::tracked]
 pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<LocalDiagnostic> {
     let check = item_check(db, root, item);
+    if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
+        return Vec::new();
+    }
     if check.computed.is_empty() || (check.output.is_none() && item.key(db).namespace == Namespace::Stream) {
         return Vec::new();
     }

@@ -255,8 +255,6 @@ impl ItemContext<'_> {
     }
 
     pub(super) fn take(&mut self, flow: Flow, bound: &Bound<'_>) -> Flow {
-        let at = self.loc(bound.call.name.span);
-        self.order_matters(&flow.nature, "which rows `take` keeps", at);
         let limit = self.constant_arg(bound, "n");
         let offset = self.constant_arg(bound, "offset");
         let number = |value: Option<OptionValue>| match value {
@@ -264,6 +262,10 @@ impl ItemContext<'_> {
             _ => None,
         };
         let op = number(limit).zip(number(offset)).map(|(limit, offset)| Op::Take { limit, offset });
+        if op.is_some() {
+            let at = self.loc(bound.call.name.span);
+            self.order_matters(&flow.nature, "which rows `take` keeps", at);
+        }
         self.node(bound.call, op, vec![flow.output], flow.columns)
     }
 

@@ -69,8 +69,8 @@ fn every_code_of_the_front_end_has_a_page() {
 #[test]
 fn declared_operators_have_rules_and_docs() {
     use dfc_compiler::operators::{Role, table};
-    assert_eq!(table().names(Role::Source), ["csv", "generate", "jsonl", "parquet"]);
-    assert_eq!(table().names(Role::Sink), ["csv", "discard", "jsonl", "parquet", "print"]);
+    assert_eq!(table().names(Role::Source), ["csv", "generate", "jsonl", "parquet", "postgres", "sqlite"]);
+    assert_eq!(table().names(Role::Sink), ["csv", "discard", "jsonl", "parquet", "postgres", "print", "sqlite"]);
     assert_eq!(table().names(Role::Shuffle).len(), 14);
     for operator in table().all() {
         assert!(operator.doc.is_some(), "{}", operator.name);

@@ -39,7 +39,7 @@ fn values() {
 
 #[test]
 fn schemas() {
-    expect("source b = csv(\"b.csv\")\nsink { b |> print() orders |> print() }\n", &["E0701"]);
+    expect("source b = csv(\"b.csv\")\nsink { b |> print() orders |> print() }\n", &["E0703"]);
     expect("source b = csv(\"b.csv\", schema: Usr)\nsink { b |> print() orders |> print() }\n", &["E0423"]);
     expect("source b = csv(\"b.csv\", schema: int64)\nsink { b |> print() orders |> print() }\n", &["E0604"]);
     expect(
