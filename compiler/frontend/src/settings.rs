@@ -159,7 +159,8 @@ fn job_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc
         let mut sites = NoSites;
         let globals = globals(db, root);
         let checker = Checker::new(FunctionTable::standard(), globals, item.key(db).clone(), Scope::None, &mut sites);
-        let mut settings = Settings { checker, job: check.job, limit_given: false, wanted: None, off: None, given: Vec::new() };
+        let mut settings =
+            Settings { checker, job: check.job, limit_given: false, wanted: None, off: None, given: Vec::new() };
         settings.block("", &declared.settings);
         settings.together(&declared.settings);
         // A ratio alone is the only bound; without either no rejected row is tolerated.

@@ -22,33 +22,35 @@ const SAMPLE: usize = 64 << 10;
 
 /// The stored form of `raw`, and its check sum.
 pub(crate) fn encode(schema: u64, raw: &[u8]) -> (Vec<u8>, u32) {
-    let (codec, body) = match compressed(raw) {
-        Some(body) => (ZSTD, body),
-        None => (PLAIN, raw.to_vec()),
-    };
-    let mut bytes = Vec::with_capacity(HEADER + body.len());
-    bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&codec.to_le_bytes());
-    bytes.extend_from_slice(&schema.to_le_bytes());
-    bytes.extend_from_slice(&(raw.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
-    let header = crc32fast::hash(&bytes);
-    bytes.extend_from_slice(&header.to_le_bytes());
-    bytes.extend_from_slice(&body);
+    let mut bytes = vec![0; HEADER];
+    let codec = if shrinks(raw) && compress(raw, &mut bytes) { ZSTD } else { PLAIN };
+    if codec == PLAIN {
+        bytes.truncate(HEADER);
+        bytes.extend_from_slice(raw);
+    }
+    let mut header = Vec::with_capacity(HEADER);
+    header.extend_from_slice(&MAGIC);
+    header.extend_from_slice(&VERSION.to_le_bytes());
+    header.extend_from_slice(&codec.to_le_bytes());
+    header.extend_from_slice(&schema.to_le_bytes());
+    header.extend_from_slice(&(raw.len() as u64).to_le_bytes());
+    header.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
+    header.extend_from_slice(&crc32fast::hash(&header).to_le_bytes());
+    bytes[..HEADER].copy_from_slice(&header);
     let crc = crc32fast::hash(&bytes);
     (bytes, crc)
 }
 
-/// `raw` with zstd, if it gets at least a tenth smaller.
-fn compressed(raw: &[u8]) -> Option<Vec<u8>> {
-    let small =
-        |bytes: &[u8]| zstd::bulk::compress(bytes, LEVEL).ok().filter(|packed| packed.len() < bytes.len() / 10 * 9);
+/// Whether compressing is worth a try: for large ones a piece from the middle says it.
+fn shrinks(raw: &[u8]) -> bool {
     let middle = raw.len().saturating_sub(SAMPLE) / 2;
-    if raw.len() > 4 * SAMPLE {
-        small(&raw[middle..middle + SAMPLE])?;
-    }
-    small(raw)
+    raw.len() <= 4 * SAMPLE || compress(&raw[middle..middle + SAMPLE], &mut Vec::with_capacity(SAMPLE))
+}
+
+/// Adds the compressed form to `out`; whether it is at least a tenth smaller. What was added is of no use if it isn't.
+fn compress(raw: &[u8], out: &mut Vec<u8>) -> bool {
+    let before = out.len();
+    zstd::stream::copy_encode(raw, &mut *out, LEVEL).is_ok() && out.len() - before < raw.len() / 10 * 9
 }
 
 /// The bytes of a part as it was read; if they aren't those that were written, why.
