@@ -224,7 +224,7 @@ fn refuse_others(options: &FolderOptions, folder: &Path) -> Result<(), ConnectEr
     let found = match options.mode {
         Mode::Append => None,
         Mode::Fail => visible.next(),
-        Mode::Overwrite => visible.find(|name| !is_part(name) && !(options.partitioned && name.contains('='))),
+        Mode::Overwrite => visible.find(|name| !(is_part(name) || options.partitioned && name.contains('='))),
     };
     let Some(found) = found else { return Ok(()) };
     let error = ConnectError::new("R0207", format!("`{}` holds `{found}` already", options.path));

@@ -102,7 +102,7 @@ impl Output {
             Place::File { target, present, claim } => {
                 let (mut file, temp) = create_temporary(&target).map_err(fail)?;
                 let prepared = match present {
-                    Some(meta) => fs::set_permissions(&temp, meta.permissions()).and_then(|()| {
+                    Some(rights) => fs::set_permissions(&temp, rights).and_then(|()| {
                         if options.mode == Mode::Append {
                             old_bytes = copy_old(&target, &mut file, compression)?;
                         }

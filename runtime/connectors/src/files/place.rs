@@ -21,8 +21,8 @@ pub(crate) enum Place {
     File {
         /// Its final path, free of links. Its folder exists.
         target: PathBuf,
-        /// What is there now.
-        present: Option<fs::Metadata>,
+        /// The rights of the file that is there now.
+        present: Option<fs::Permissions>,
         /// The right to write it.
         claim: Claim,
     },
@@ -48,7 +48,7 @@ impl Place {
             Ok(meta) if !meta.is_file() => {
                 return Ok(Place::Direct(OpenOptions::new().write(true).open(path).map_err(fail)?));
             }
-            Ok(meta) => Some(meta),
+            Ok(meta) => Some(meta.permissions()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(fail(e)),
         };
