@@ -22,7 +22,8 @@ fn example<'p>(code: &'p Code, heading: &str) -> Vec<(String, &'p str)> {
 #[test]
 fn wrong_examples_give_their_code_and_right_ones_none() {
     let mut failures = String::new();
-    for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
+    // E0704 is about a lock file beside a pipeline of a certain name: the whole program's tests have it.
+    for code in CODES.iter().filter(|code| !code.code.starts_with('R') && code.code != "E0704") {
         for (heading, wanted) in [("Wrong", vec![code.code]), ("Right", Vec::new())] {
             let files = example(code, heading);
             if files.is_empty() {
