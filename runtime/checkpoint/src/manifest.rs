@@ -15,7 +15,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`FORMAT`].
+    /// The form that it is written in; see [`Manifest::new`].
     pub format: u32,
     /// Its number, larger than all before.
     pub number: u64,
