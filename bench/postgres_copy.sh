@@ -19,14 +19,15 @@ took() { local start; start=$(date +%s%N); "$@" >&2; echo $((($(date +%s%N) - st
 sql "CREATE TABLE a (id bigint PRIMARY KEY, customer integer NOT NULL, status text NOT NULL, price numeric(12, 2) NOT NULL, at timestamptz NOT NULL);
      INSERT INTO a SELECT i, i % 100003, 'status ' || i % 7, (i % 100000) / 100.0, '2026-01-01'::timestamptz + i * interval '1 second'
        FROM generate_series(1, $rows) i;
-     CREATE TABLE b (LIKE a INCLUDING ALL); VACUUM ANALYZE a; CHECKPOINT" 
+     CREATE TABLE b (LIKE a INCLUDING ALL)"
+sql "VACUUM ANALYZE a"
 cat >"$work/p.df" <<'DF'
 job copy { parallelism: 2, checkpoint { interval: 10s } }
 record R { id: int64, customer: int32, status: string, price: decimal(12, 2), at: timestamp }
 source s = postgres(secret("PG_URL"), table: "a", schema: R)
 sink s |> postgres(secret("PG_URL"), table: "b")
 DF
-clear() { sql "TRUNCATE b; DROP TABLE IF EXISTS _dfc_ledger; CHECKPOINT"; rm -rf "$work/.dfc"; }
+clear() { sql "TRUNCATE b; DROP TABLE IF EXISTS _dfc_ledger"; sql CHECKPOINT; rm -rf "$work/.dfc"; }
 differ() { sql "SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) q"; }
 piped() { psql "$PG_URL" -X -q -c "COPY a TO STDOUT" | psql "$PG_URL" -X -q -c "COPY b FROM STDIN"; }
 
