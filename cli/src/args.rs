@@ -32,6 +32,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Take a checkpoint that stays
     Savepoint(SavepointArgs),
+    /// Kill the job at random on a scratch folder, let it go on, and say which rows were lost or repeated
+    Drill(DrillArgs),
     /// List, show, remove or verify a job's checkpoints
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
@@ -113,6 +115,12 @@ pub struct RunArgs {
     /// With --from: go on although a target has been given later rows, which it will be given again
     #[arg(long, requires = "from")]
     pub accept_duplicates: bool,
+    /// Lead targets and checkpoints into this folder (`dfc drill`)
+    #[arg(long, hide = true)]
+    pub scratch: Option<PathBuf>,
+    /// Milliseconds between checkpoints (`dfc drill`)
+    #[arg(long, hide = true, requires = "scratch")]
+    pub scratch_interval: Option<u64>,
     /// Say what was compiled, and what each operator did
     #[arg(short, long)]
     pub verbose: bool,
@@ -165,6 +173,20 @@ pub struct JobArgs {
     /// Give a parameter a value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+/// `dfc drill`
+#[derive(Debug, Args)]
+pub struct DrillArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// How often it is killed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub kills: u32,
+    /// Another seed kills at other moments
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// `dfc status`

@@ -6,6 +6,7 @@
 mod args;
 mod check;
 mod checkpoint;
+mod drill;
 mod explain;
 mod fmt;
 mod init;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         Command::Lsp(args) => lsp::lsp(&args),
         Command::Status(args) => status::status(&args),
         Command::Savepoint(args) => savepoint::savepoint(&args),
+        Command::Drill(args) => drill::drill(&args),
         Command::Checkpoint(command) => checkpoint::checkpoint(&command),
         Command::Explain(args) => explain::explain(&args),
         Command::Functions(args) => reference::functions(&args),

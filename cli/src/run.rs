@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::args::{Engine, RunArgs};
 use crate::progress::Display;
 use crate::schema::Connectors;
-use crate::{lock, logging, report, summary};
+use crate::{drill, lock, logging, report, summary};
 
 /// Runs the command.
 pub fn run(args: &RunArgs) -> Result<Outcome> {
@@ -34,7 +34,10 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     report::findings(&[&compiler.check(&args.file)], args.format)?;
     lock::pin(&compiler, &args.file);
     lock::added(&plan, args.verbose);
-    let stages = dfc_planner::plan_stages(&plan);
+    let mut stages = dfc_planner::plan_stages(&plan);
+    if let Some(scratch) = &args.scratch {
+        drill::into_scratch(&mut stages, scratch, args.scratch_interval);
+    }
     let tier = match args.engine {
         Engine::Jit => Tier::Jit,
         Engine::Interpreter => Tier::Interpreter,
@@ -47,7 +50,10 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals(watch.checkpoints.clone())?,
         checkpoints: checkpointing(args, &stages)?,
-        rejects_folder: stages.job.errors.to.as_ref().map(|to| beside(&args.file, to)),
+        rejects_folder: stages.job.errors.to.as_ref().map(|to| match &args.scratch {
+            Some(scratch) => scratch.join("rejected"),
+            None => beside(&args.file, to),
+        }),
         ..RunOptions::default()
     };
     let display = Display::start(watch.progress.clone());
@@ -82,7 +88,10 @@ fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Ch
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let place = Place::open(settings.storage.as_deref(), folder);
+    let place = match &args.scratch {
+        Some(scratch) => Place::open(None, scratch),
+        None => Place::open(settings.storage.as_deref(), folder),
+    };
     let start = match (args.fresh, args.from) {
         (true, _) => Start::Fresh,
         (false, Some(number)) => Start::From(number),

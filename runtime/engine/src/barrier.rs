@@ -277,13 +277,18 @@ impl Barriers {
         let mut state = self.lock();
         let key = |kind, copy| Key { stage, slot: 0, kind, copy };
         let mut keys = vec![key(Kind::Queue, lane as u64)];
-        let saved = Saved::Rows { batches: batches.into_iter().map(crate::store::to_hold).collect(), arrivals: Vec::new() };
-        state.pending.push((number, Pending { key: keys[0].clone(), change: Change::Replace, content: Content::Saved(saved) }));
+        let saved =
+            Saved::Rows { batches: batches.into_iter().map(crate::store::to_hold).collect(), arrivals: Vec::new() };
+        state
+            .pending
+            .push((number, Pending { key: keys[0].clone(), change: Change::Replace, content: Content::Saved(saved) }));
         // Every lane gets the same tables, each for its share of the keys: one lane's are enough.
         for (n, table) in tables.iter().enumerate().filter(|_| lane == 0) {
             let key = key(Kind::Groups, n as u64);
             let saved = Saved::Groups(table.copy_whole());
-            state.pending.push((number, Pending { key: key.clone(), change: Change::Replace, content: Content::Saved(saved) }));
+            state
+                .pending
+                .push((number, Pending { key: key.clone(), change: Change::Replace, content: Content::Saved(saved) }));
             keys.push(key);
         }
         if let Some(flight) = state.flight.as_mut().filter(|flight| flight.number == number) {

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::{ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
+use dfc_connect::{
+    ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters,
+};
 use dfc_ir::Schema;
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 

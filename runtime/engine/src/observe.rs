@@ -1,7 +1,7 @@
 //! What can be watched while a job runs: events as they happen, counters to be polled (D17, D19).
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dfc_connect::SourceCounters;

@@ -15,8 +15,8 @@ use crate::ops::Made;
 use crate::reorder::TAIL;
 use crate::rowkey::{RowKeys, hash};
 use crate::schedule::TaskId;
-use crate::state::{Change, Kind, Piece, Saved};
 use crate::sink::{Pieces, SinkPort};
+use crate::state::{Change, Kind, Piece, Saved};
 use crate::store::to_hold;
 use crate::table::{BuildPart, TableSlot};
 
@@ -258,7 +258,12 @@ impl ExchangeOutput {
 }
 
 /// For each lane the rows of a batch whose keys are its.
-pub(crate) fn dealt_rows(batch: &Batch, columns: &[usize], keys: &RowKeys, lanes: usize) -> Result<Vec<Vec<u32>>, RunError> {
+pub(crate) fn dealt_rows(
+    batch: &Batch,
+    columns: &[usize],
+    keys: &RowKeys,
+    lanes: usize,
+) -> Result<Vec<Vec<u32>>, RunError> {
     let columns: Vec<_> = columns.iter().map(|&column| batch.columns[column].clone()).collect();
     let mut rows = vec![Vec::new(); lanes];
     for (row, key) in keys.encode(&columns)?.iter().enumerate() {

@@ -46,7 +46,10 @@ pub(crate) fn prepare_ops(
                     ops.next();
                     let (aggregate, said) = prepare_aggregate(Some(program), spec, options.tier, options.env);
                     report(said);
-                    (format!("{} → {}", program.name, spec.node), PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }))
+                    (
+                        format!("{} → {}", program.name, spec.node),
+                        PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }),
+                    )
                 }
                 _ => {
                     let (rows, said) = prepare_program(program, options.tier, options.env);

@@ -72,7 +72,11 @@ impl ErrorHandler {
     ///
     /// # Errors
     /// When the file isn't what the checkpoint says.
-    pub(crate) fn take_checkpoints(&self, lineage: &str, resume: Option<(u64, u64, &[Sealed])>) -> Result<(), RunError> {
+    pub(crate) fn take_checkpoints(
+        &self,
+        lineage: &str,
+        resume: Option<(u64, u64, &[Sealed])>,
+    ) -> Result<(), RunError> {
         let mut kept = self.lock();
         let Some(path) = kept.path.clone() else {
             kept.count = resume.map_or(0, |(_, count, _)| count);
@@ -270,7 +274,8 @@ impl Kept {
                 file.flush().map_err(failed)?;
                 file.get_ref().sync_all().map_err(failed)?;
                 let crc = std::mem::take(&mut epochs.crc).finalize();
-                let part = SpoolFile { path: epochs.part.display().to_string(), from: epochs.from, to: epochs.bytes, crc };
+                let part =
+                    SpoolFile { path: epochs.part.display().to_string(), from: epochs.from, to: epochs.bytes, crc };
                 let bytes = part.to - part.from;
                 epochs.from = epochs.bytes;
                 Some(Sealed { number, rows: 0, bytes, files: vec![part], state: Value::Null })

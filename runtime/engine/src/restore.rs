@@ -44,7 +44,8 @@ pub(crate) fn refill(
         (0..exchange.lanes()).for_each(|lane| exchange.refill(lane, Packet::Partial(table.clone())));
         return Ok(());
     }
-    let (columns, types): (Vec<usize>, Vec<DataType>) = dealt.map(|(dealt, _)| dealt).unwrap_or_default().into_iter().unzip();
+    let (columns, types): (Vec<usize>, Vec<DataType>) =
+        dealt.map(|(dealt, _)| dealt).unwrap_or_default().into_iter().unzip();
     let typed: Vec<_> = types.into_iter().map(|ty| (ty, Default::default())).collect();
     let keys = match exchange.lanes() > 1 && !columns.is_empty() {
         true => Some(RowKeys::new("exchange".into(), &typed)?),

@@ -94,7 +94,16 @@ pub(crate) const WATCH: Duration = Duration::from_millis(20);
 
 impl Scheduler {
     pub(crate) fn new() -> Arc<Scheduler> {
-        let shared = Shared { tasks: Vec::new(), ready: BTreeSet::new(), tick: 0, running: 0, left: 0, failure: None, sleepers: BTreeSet::new(), holds: 0 };
+        let shared = Shared {
+            tasks: Vec::new(),
+            ready: BTreeSet::new(),
+            tick: 0,
+            running: 0,
+            left: 0,
+            failure: None,
+            sleepers: BTreeSet::new(),
+            holds: 0,
+        };
         Arc::new(Scheduler {
             shared: Mutex::new(shared),
             work: Condvar::new(),

@@ -17,8 +17,8 @@ use crate::layout::Layout;
 use crate::observe::Event;
 use crate::output::OutputPort;
 use crate::prepare::prepare_ops;
-use crate::run::JobCx;
 use crate::restore::{refill, rows_of_table};
+use crate::run::JobCx;
 use crate::schedule::{Runnable, TaskId};
 use crate::sink::SinkPort;
 use crate::state::{Kind, Restored};
@@ -133,10 +133,18 @@ impl Setup<'_> {
             let mut in_operators = Vec::new();
             for (slot, state) in restored {
                 match (state.kind, slot.checked_sub(1 + stage_ops(&prepared.ops)).map(|output| &outputs[output])) {
-                    (Kind::Build, Some(OutputPort::Build { table, keys })) => table.preload(rows_of_table(&state, keys.as_ref())?),
+                    (Kind::Build, Some(OutputPort::Build { table, keys })) => {
+                        table.preload(rows_of_table(&state, keys.as_ref())?)
+                    }
                     (_, None) if slot == 0 => {
-                        if let (InputPort::Exchange(exchange), StageInput::Exchange { id, .. }) = (&input, &stage.input) {
-                            refill(exchange, &state, self.writers_of(&layout, *id, &exchanges), self.partial_spec(*id))?;
+                        if let (InputPort::Exchange(exchange), StageInput::Exchange { id, .. }) = (&input, &stage.input)
+                        {
+                            refill(
+                                exchange,
+                                &state,
+                                self.writers_of(&layout, *id, &exchanges),
+                                self.partial_spec(*id),
+                            )?;
                         }
                     }
                     _ => in_operators.push((slot, state)),
@@ -197,23 +205,31 @@ impl Setup<'_> {
         stage: &Stage,
         states: Vec<(String, Restored)>,
     ) -> Result<Vec<(usize, Restored)>, RunError> {
-        let slotted = states.into_iter().map(|(node, state)| match slot_of(slots, stage.outputs.len(), &node, state.kind) {
-            Some(slot) => Ok((slot, state)),
-            None => Err(RunError::State(format!(
-                "it has `{}` of `{node}` in stage {index}, which holds {}",
-                state.kind.name(),
-                slots.join(", ")
-            ))),
-        });
+        let slotted =
+            states.into_iter().map(|(node, state)| match slot_of(slots, stage.outputs.len(), &node, state.kind) {
+                Some(slot) => Ok((slot, state)),
+                None => Err(RunError::State(format!(
+                    "it has `{}` of `{node}` in stage {index}, which holds {}",
+                    state.kind.name(),
+                    slots.join(", ")
+                ))),
+            });
         slotted.collect()
     }
 
     /// How rows are dealt into an exchange.
-    fn writers_of<'e>(&self, layout: &Layout, id: usize, exchanges: &'e [Arc<Exchange>]) -> Option<(Vec<(usize, DataType)>, &'e Arc<Exchange>)> {
+    fn writers_of<'e>(
+        &self,
+        layout: &Layout,
+        id: usize,
+        exchanges: &'e [Arc<Exchange>],
+    ) -> Option<(Vec<(usize, DataType)>, &'e Arc<Exchange>)> {
         let (writer, partition) = layout.writers[id].first()?;
         let types = self.plan.stages[*writer].schema.types();
         let columns = match partition {
-            Partition::Hash(columns) => columns.iter().filter_map(|&c| types.get(c).map(|ty| (c, ty.clone()))).collect(),
+            Partition::Hash(columns) => {
+                columns.iter().filter_map(|&c| types.get(c).map(|ty| (c, ty.clone()))).collect()
+            }
             Partition::Any | Partition::Gather => Vec::new(),
         };
         Some((columns, &exchanges[id]))
@@ -221,7 +237,9 @@ impl Setup<'_> {
 
     /// The aggregate whose first half goes through an exchange.
     fn partial_spec(&self, id: usize) -> Option<&dfc_ir::stage::AggregateSpec> {
-        let writes = |stage: &&Stage| stage.outputs.iter().any(|o| matches!(o, StageOutput::Exchange { id: to, .. } if *to == id));
+        let writes = |stage: &&Stage| {
+            stage.outputs.iter().any(|o| matches!(o, StageOutput::Exchange { id: to, .. } if *to == id))
+        };
         self.plan.stages.iter().find(writes).and_then(|stage| match stage.ops.last() {
             Some(StageOp::AggregatePartial(spec)) => Some(spec),
             _ => None,
@@ -270,7 +288,9 @@ impl Setup<'_> {
             let source = self.connectors.open_source(spec, &cx);
             let source = source.map_err(|error| RunError::Connect { node: node.clone(), error })?;
             let limit_rows = self.options.limit_rows;
-            if let Some(before) = self.loaded.and_then(|loaded| loaded.manifest.sources.iter().find(|s| s.node == *node)) {
+            if let Some(before) =
+                self.loaded.and_then(|loaded| loaded.manifest.sources.iter().find(|s| s.node == *node))
+            {
                 source.counters().rows.fetch_add(before.rows, Ordering::Relaxed);
                 source.counters().bytes.fetch_add(before.bytes, Ordering::Relaxed);
             }

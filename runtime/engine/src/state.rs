@@ -205,7 +205,8 @@ impl Saved {
 
 fn write_stream(batches: &[Batch]) -> Result<Vec<u8>, RunError> {
     let Some(first) = batches.iter().find(|batch| !batch.columns.is_empty()) else { return Ok(Vec::new()) };
-    let field = |(i, column): (usize, &arrow_array::ArrayRef)| Field::new(i.to_string(), column.data_type().clone(), true);
+    let field =
+        |(i, column): (usize, &arrow_array::ArrayRef)| Field::new(i.to_string(), column.data_type().clone(), true);
     let schema = Arc::new(Schema::new(first.columns.iter().enumerate().map(field).collect::<Vec<_>>()));
     let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(failed)?;
     for batch in batches {

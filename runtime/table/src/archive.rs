@@ -125,7 +125,9 @@ impl GroupTable {
         if owners.is_empty() {
             return owners;
         }
-        for (aggregate, info) in self.aggregates.iter().enumerate().filter(|(_, info)| info.slot.kind == StateKind::Side) {
+        for (aggregate, info) in
+            self.aggregates.iter().enumerate().filter(|(_, info)| info.slot.kind == StateKind::Side)
+        {
             for row in 0..self.len() {
                 let index = u64::from_le_bytes(self.states.read(row, info.slot.offset)) as usize;
                 if let Some(owner) = index.checked_sub(1).and_then(|index| owners.get_mut(index)) {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dfc_checkpoint::{
-    Counters, HistoryEntry, Job, Kind as CheckpointKind, Manifest, OperatorState, Outcome, PlanPrint, RejectsState, Room,
-    SavepointAnswer, SinkState, SourceState, StageState,
+    Counters, HistoryEntry, Job, Kind as CheckpointKind, Manifest, OperatorState, Outcome, PlanPrint, RejectsState,
+    Room, SavepointAnswer, SinkState, SourceState, StageState,
 };
 use dfc_connect::Sealed;
 use dfc_ir::plan::CheckpointSettings;
@@ -93,17 +93,7 @@ impl Coordinator {
         progressed: Arc<AtomicBool>,
     ) -> Coordinator {
         let last = checkpoints.next_number().saturating_sub(1);
-        Coordinator {
-            scene,
-            checkpoints,
-            settings,
-            ledger,
-            applier,
-            abandoned: 0,
-            last,
-            parts: 0,
-            progressed,
-        }
+        Coordinator { scene, checkpoints, settings, ledger, applier, abandoned: 0, last, parts: 0, progressed }
     }
 
     /// Takes checkpoints until `over` is set, the run fails, or it is cancelled: then with a last one.

@@ -90,7 +90,10 @@ impl Loaded {
 
 fn read(job: &Job, operator: &OperatorState, position: usize) -> Result<Restored, RunError> {
     let kind = Kind::by_name(&operator.kind).ok_or_else(|| {
-        RunError::State(format!("`{}` has state of kind `{}`, which this version doesn't know", operator.node, operator.kind))
+        RunError::State(format!(
+            "`{}` has state of kind `{}`, which this version doesn't know",
+            operator.node, operator.kind
+        ))
     })?;
     let parts = operator.parts.iter().map(|part| job.read_part(part, LARGEST_PART).map_err(RunError::Checkpoint));
     Ok(Restored { kind, position, parts: parts.collect::<Result<_, _>>()? })

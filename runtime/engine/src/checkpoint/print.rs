@@ -39,7 +39,7 @@ pub(crate) fn print(plan: &StagePlan) -> PlanPrint {
                 StageOp::Program(program) => add(&program.name, PROGRAM.into(), format!("{program:?}")),
                 StageOp::AggregatePartial(spec) => {
                     add(&format!("{} (first half)", spec.node), "aggregate".into(), format!("{spec:?}"));
-                },
+                }
                 StageOp::AggregateFinal(spec) => add(&spec.node, "aggregate".into(), format!("{spec:?}")),
                 StageOp::Distinct { node, .. } => add(node, "distinct".into(), format!("{op:?}")),
                 StageOp::Probe { node, .. } => add(node, "join".into(), format!("{op:?}")),

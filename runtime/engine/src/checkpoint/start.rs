@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use dfc_checkpoint::{Error, Job, Kind, Manifest, Place, PlanPrint, StorageError};
 use dfc_ir::StagePlan;
+use dfc_ir::Value;
 use dfc_ir::plan::{OptionValue, Rerun};
 use dfc_ir::stage::StageInput;
-use dfc_ir::Value;
 
 use super::coordinator::{FINISHED, now_micros};
 use super::load::Loaded;
@@ -30,7 +30,10 @@ pub struct Checkpointing {
 
 impl std::fmt::Debug for Checkpointing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Checkpointing").field("chosen", &self.chosen).field("start", &self.start).finish_non_exhaustive()
+        f.debug_struct("Checkpointing")
+            .field("chosen", &self.chosen)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
     }
 }
 

@@ -140,13 +140,14 @@ impl Supervised {
             }
             let scheduler = job.scheduler.clone();
             let over = &over;
-            let coordinating = std::thread::Builder::new().name("dfc-checkpoint".into()).spawn_scoped(scope, move || {
-                let result = coordinator.run(over, cancelled);
-                if let Err(error) = &result {
-                    scheduler.stop(error.clone());
-                }
-                coordinator
-            });
+            let coordinating =
+                std::thread::Builder::new().name("dfc-checkpoint".into()).spawn_scoped(scope, move || {
+                    let result = coordinator.run(over, cancelled);
+                    if let Err(error) = &result {
+                        scheduler.stop(error.clone());
+                    }
+                    coordinator
+                });
             let ran = match &coordinating {
                 Ok(_) => job.scheduler.run(tasks, threads, cancelled),
                 Err(error) => Err(no_thread(error)),

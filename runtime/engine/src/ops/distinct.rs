@@ -11,8 +11,8 @@ use hashbrown::HashTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
-use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::rowkey::{KeyOrder, RowKeys, hash};
+use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::store::{RowRef, RowStore};
 
 /// A distinct, ready to be opened.

@@ -9,8 +9,8 @@ use dfc_jit::PreparedProgram;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
-use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::rowkey::{KeyOrder, RowKeys};
+use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::store::{RowRef, RowStore};
 
 /// A sort, ready to be opened.

@@ -36,8 +36,7 @@ impl Observer for Watch {
 }
 
 fn often(mut plan: StagePlan) -> StagePlan {
-    plan.job.checkpoint =
-        Some(CheckpointSettings { interval_ms: 1, tolerate: 1_000, ..CheckpointSettings::default() });
+    plan.job.checkpoint = Some(CheckpointSettings { interval_ms: 1, tolerate: 1_000, ..CheckpointSettings::default() });
     plan
 }
 
@@ -49,7 +48,12 @@ fn checkpointed(folder: &Path, parallelism: usize) -> RunOptions {
 }
 
 /// Runs to the end with breakdowns at random: what the sink `out` shows, and how often the job went on.
-fn broken(plan: &StagePlan, inputs: &[(&str, Vec<dfc_batch::Batch>)], output: &Schema, rng: &mut Rng) -> (Vec<Row>, usize) {
+fn broken(
+    plan: &StagePlan,
+    inputs: &[(&str, Vec<dfc_batch::Batch>)],
+    output: &Schema,
+    rng: &mut Rng,
+) -> (Vec<Row>, usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = often(plan.clone());
     let world = World::default();

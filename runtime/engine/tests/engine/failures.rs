@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dfc_batch::{Batch, RowError};
-use dfc_connect::{ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters};
+use dfc_connect::{
+    ConnectError, Encoded, Encoder, Next, OpenContext, Reader, Sink, SinkSummary, Source, SourceCounters,
+};
 use dfc_engine::{ConnectorSet, MemoryConnectors, RunError, Silent, run_with};
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 use dfc_ir::stage::{Partition, StageOp};
