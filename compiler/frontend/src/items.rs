@@ -139,8 +139,16 @@ impl<'db> Program<'db> {
 /// Everything that belongs to a root file.
 #[salsa::tracked]
 pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
-    let mut program =
-        Program { files: Vec::new(), items: Vec::new(), names: BTreeMap::new(), broken: false, broken_files: Vec::new(), hidden: BTreeSet::new(), unknown_names: false, problems: Vec::new() };
+    let mut program = Program {
+        files: Vec::new(),
+        items: Vec::new(),
+        names: BTreeMap::new(),
+        broken: false,
+        broken_files: Vec::new(),
+        hidden: BTreeSet::new(),
+        unknown_names: false,
+        problems: Vec::new(),
+    };
     let mut open = Vec::new();
     take_in(db, root, &mut program, &mut open);
     for item in program.items.clone() {
@@ -197,6 +205,10 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
     program.items.extend(items);
     open.push(file);
     for item in items {
+        // Asked first, so that what other items declare is not depended on.
+        if item.key(db).namespace != Namespace::Use {
+            continue;
+        }
         let ItemKind::Use(used) = item.kind(db).as_ref() else { continue };
         let at = places::name_of(item.key(db));
         let library = used_file(db, file, &used.path);
