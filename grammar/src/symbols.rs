@@ -231,7 +231,9 @@ impl<'a> Builder<'a> {
                         format!("`{text}` has no meaning here"),
                         "a variable of another language",
                     )
-                    .help(format!("a parameter or a field is written by its name, `{name}`; in a text: `f\"{{{name}}}\"`"))
+                    .help(format!(
+                        "a parameter or a field is written by its name, `{name}`; in a text: `f\"{{{name}}}\"`"
+                    ))
                     .fix(span, name),
                 );
                 self.emit(Sym::Name(name), span, false);

@@ -34,8 +34,8 @@ use crate::db::{Db, SourceFile};
 use crate::graph::is_cyclic;
 use crate::items::{ItemNode, find};
 use crate::places::PartIndex;
-use crate::seen::seen;
 use crate::schemas::OutsideSource;
+use crate::seen::seen;
 use crate::unused::Computed;
 
 /// What checking an item gives.
@@ -267,7 +267,8 @@ impl<'a> ItemContext<'a> {
             _ => false,
         };
         let computed = columns.iter().enumerate().filter(|(index, _)| made(*index)).filter_map(|(column, c)| {
-            let step = c.path.last().filter(|step| step.loc.item == self.item && COMPUTED.contains(&step.words.as_str()))?;
+            let step =
+                c.path.last().filter(|step| step.loc.item == self.item && COMPUTED.contains(&step.words.as_str()))?;
             Some(Computed { node, column, name: c.name.clone(), loc: step.loc.clone() })
         });
         let computed: Vec<Computed> = computed.collect();

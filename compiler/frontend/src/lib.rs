@@ -25,8 +25,8 @@ mod report;
 pub mod schemas;
 mod seen;
 mod settings;
-mod userops;
 mod unused;
+mod userops;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -171,9 +171,14 @@ impl<'a> Checker<'a> {
                 true => "what is said of one value",
                 false => "what is said of this field",
             };
-            self.warning("W0504", e.span, format!("this condition is never true: {what} can't hold at once"), "no row passes")
-                .related_all(places)
-                .help("join the two with `or`, or mend a bound");
+            self.warning(
+                "W0504",
+                e.span,
+                format!("this condition is never true: {what} can't hold at once"),
+                "no row passes",
+            )
+            .related_all(places)
+            .help("join the two with `or`, or mend a bound");
         }
         let mut narrowed = Vec::new();
         not_null_columns(&expr, &mut narrowed);
@@ -263,9 +268,14 @@ impl<'a> Checker<'a> {
     pub(crate) fn cast(&mut self, e: Expr, to: &DataType, mode: CastMode, span: Span) -> Option<Expr> {
         if to.ty == Type::String && e.ty.ty.is_numeric() && self.scope.made_of_text(&e) {
             let places = self.places_of(&e);
-            self.warning("W0508", span, "this number was text before, and is made text again: `001` is `1` now", "leading zeros are lost")
-                .related_all(places)
-                .help("keep the text beside the number, or fill it up: `lpad(… as string, 3, \"0\")`");
+            self.warning(
+                "W0508",
+                span,
+                "this number was text before, and is made text again: `001` is `1` now",
+                "leading zeros are lost",
+            )
+            .related_all(places)
+            .help("keep the text beside the number, or fill it up: `lpad(… as string, 3, \"0\")`");
         }
         self.node(ExprKind::Cast(Box::new(e), mode), to.clone(), span)
     }

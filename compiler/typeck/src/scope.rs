@@ -112,9 +112,7 @@ impl<'a> Scope<'a> {
     pub fn made_of_text(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Column(index) => self.column(*index).is_some_and(|column| column.of_text),
-            ExprKind::Cast(inner, _) if e.ty.ty.is_numeric() => {
-                inner.ty.ty == Type::String || self.made_of_text(inner)
-            }
+            ExprKind::Cast(inner, _) if e.ty.ty.is_numeric() => inner.ty.ty == Type::String || self.made_of_text(inner),
             _ => false,
         }
     }

@@ -88,7 +88,17 @@ impl ErrorHandler {
         let failed = |message: String| RunError::Rejects { path: part.clone(), message };
         let (sealed, count, files) = resume.unwrap_or((0, 0, &[]));
         let length = files.iter().flat_map(|sealed| &sealed.files).map(|file| file.to).max().unwrap_or(0);
-        if length > 0 {
+        // A run that was killed in its last steps may have given the file its final name already.
+        let published = length > 0 && !part.exists() && path.exists();
+        if published {
+            let mut file = File::open(&path).map_err(|e| failed(e.to_string()))?;
+            for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
+                if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
+                    return Err(failed("it is gone".into()));
+                }
+            }
+            kept.closed = true;
+        } else if length > 0 {
             let mut file = OpenOptions::new().read(true).write(true).open(&part).map_err(|e| failed(e.to_string()))?;
             for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
                 if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
@@ -149,6 +159,18 @@ impl ErrorHandler {
             return Err(self.stop(&kept));
         }
         Ok(())
+    }
+
+    /// Judges the ratio when all rows were read, before anything of the last checkpoint becomes visible.
+    ///
+    /// # Errors
+    /// When more were rejected than is tolerated.
+    pub(crate) fn judge(&self) -> Result<(), RunError> {
+        let kept = self.lock();
+        match self.over_ratio(kept.count, self.progress.rows_in()) {
+            true => Err(self.stop(&kept)),
+            false => Ok(()),
+        }
     }
 
     /// Judges the ratio at the end and puts the file of rejected rows in its place: its path, if there is one.

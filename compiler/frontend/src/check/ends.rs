@@ -74,11 +74,7 @@ impl ItemContext<'_> {
         let mut twice = Vec::new();
         for node in &self.nodes {
             let Op::Sink(sink) = &node.op else { continue };
-            let Some(path) = sink
-                .options
-                .get("path")
-                .and_then(OptionValue::text)
-                .filter(|path| !is_stream(path))
+            let Some(path) = sink.options.get("path").and_then(OptionValue::text).filter(|path| !is_stream(path))
             else {
                 continue;
             };

@@ -38,7 +38,8 @@ impl ItemContext<'_> {
 /// Walks an item. `key` says what it is called and in which file it stands; the item itself may be in no file. A chain
 /// that runs in a circle must not be walked: what it reads is then nothing.
 pub fn trace(db: &dyn Db, root: SourceFile, key: &ItemKey, kind: &ItemKind, table: bool) -> Trace {
-    let mut cx = ItemContext { trace: Some(Trace::default()), ..ItemContext::new(db, root, globals(db, root), key, kind) };
+    let mut cx =
+        ItemContext { trace: Some(Trace::default()), ..ItemContext::new(db, root, globals(db, root), key, kind) };
     match kind {
         ItemKind::Source(source) => {
             let flow = cx.source_item(source);

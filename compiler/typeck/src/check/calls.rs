@@ -3,11 +3,11 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{DataType, Expr, ExprKind, Type};
 
+use super::branches::rounds;
 use super::literals::is_loose;
 use super::names::{list_of, written};
 use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes};
 use super::results::result_type;
-use super::branches::rounds;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Function};
 

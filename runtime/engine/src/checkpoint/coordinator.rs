@@ -191,7 +191,8 @@ impl Coordinator {
     pub(crate) fn finished(&self, number: u64) {
         // Without the note the next run looks whether anything is left to do.
         let _ = self.checkpoints.note_applied(&self.ledger.lineage, FINISHED, number);
-        self.retain();
+        // Nobody goes on from an older one: what it names has become the result.
+        self.retain_newest(1);
     }
 
     fn stopping(&self) -> bool {
@@ -492,7 +493,11 @@ impl Coordinator {
     }
 
     fn retain(&self) {
-        match self.checkpoints.retain(self.settings.retain.max(1)) {
+        self.retain_newest(self.settings.retain.max(1));
+    }
+
+    fn retain_newest(&self, keep: u32) {
+        match self.checkpoints.retain(keep) {
             Ok(removed) if removed.checkpoints.is_empty() && removed.parts == 0 => {}
             Ok(removed) => tracing::info!(
                 job = %self.scene.job.job,

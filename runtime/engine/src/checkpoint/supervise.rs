@@ -155,7 +155,7 @@ impl Supervised {
             over.store(true, Ordering::Release);
             let ended = coordinating.map(|thread| thread.join());
             let result = match (ran, ended) {
-                (Ok(()), Ok(Ok(coordinator))) => coordinator.conclude(),
+                (Ok(()), Ok(Ok(coordinator))) => job.errors.judge().and_then(|()| coordinator.conclude()),
                 (Err(error), _) => Err(error),
                 (Ok(()), _) => Err(RunError::Internal {
                     node: "checkpoint".into(),
