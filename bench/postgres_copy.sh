@@ -11,7 +11,7 @@ work=$(mktemp -d /tmp/dfc-bench.XXXXXX)
 chmod 755 "$work"
 trap 'tests/servers/postgres stop "$work/server" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 PG_URL=$(tests/servers/postgres start "$work/server")
-export PG_URL
+export PG_URL PGSSLMODE=disable   # both sides in plain text
 sql() { psql "$PG_URL" -X -q -t -A -v ON_ERROR_STOP=1 -c "$1"; }
 # Milliseconds that a command takes.
 took() { local start; start=$(date +%s%N); "$@" >&2; echo $((($(date +%s%N) - start) / 1000000)); }
