@@ -111,7 +111,7 @@ struct AnyFields;
 
 impl Catalog for AnyFields {
     fn schema(&self, request: &Request) -> Result<Schema, NotFound> {
-        if request.connector.len() % 2 == 0 {
+        if request.connector.len().is_multiple_of(2) {
             return Err(NotFound { message: "not there".into(), ..NotFound::default() });
         }
         let field = |name: &str, ty: Type| Field::new(name, DataType::optional(ty));
@@ -230,7 +230,7 @@ fn expression(random: &mut Random, depth: usize) -> String {
         let leaves = ["1", "2.5", "1e3", "\"x\"", "true", "null", "@2026-01-31", "5m", "limit", "f\"{id}\""];
         return if random.below(3) == 0 { random.pick(&leaves).to_owned() } else { random.pick(&FIELDS).to_owned() };
     }
-    let mut inner = |random: &mut Random| expression(random, depth - 1);
+    let inner = |random: &mut Random| expression(random, depth - 1);
     match random.below(14) {
         0..=4 => {
             let (a, b) = (inner(random), inner(random));

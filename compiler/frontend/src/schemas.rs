@@ -138,7 +138,8 @@ fn from_folder_of(pipeline: &Path, path: &str) -> String {
         return path.to_owned();
     }
     while from.peek().is_some() && from.peek() == to.peek() {
-        (from.next(), to.next());
+        from.next();
+        to.next();
     }
     let mut out: PathBuf = from.map(|_| "..").collect();
     out.extend(to);

@@ -469,10 +469,7 @@ fn milliseconds(micros: i64) -> u64 {
 }
 
 /// A number whose range was checked.
-fn clamped<T: TryFrom<i128>>(n: i128) -> T
-where
-    T: From<u32>,
-{
+fn clamped<T: TryFrom<i128> + From<u32>>(n: i128) -> T {
     T::try_from(n).unwrap_or_else(|_| T::from(u32::MAX))
 }
 

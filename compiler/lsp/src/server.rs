@@ -371,11 +371,8 @@ impl Server {
                     self.know();
                 }
             }
-            DidSaveTextDocument::METHOD => {
-                if !self.client.watches_files {
-                    self.reload();
-                }
-            }
+            DidSaveTextDocument::METHOD if self.client.watches_files => {}
+            DidSaveTextDocument::METHOD => self.reload(),
             DidChangeWatchedFiles::METHOD => {
                 serde_json::from_value::<DidChangeWatchedFilesParams>(params)?;
                 self.reload();

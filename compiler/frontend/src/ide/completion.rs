@@ -156,7 +156,7 @@ impl List<'_> {
     }
 
     fn items(&mut self) {
-        let has_job = self.view.program().in_root(self.view.db, Namespace::Job).first().is_some();
+        let has_job = !self.view.program().in_root(self.view.db, Namespace::Job).is_empty();
         for word in words::ITEMS {
             let rank = if word.word == "job" && has_job { Rank::Unlikely } else { Rank::Good };
             let entry = Entry::plain(word.word, C::Keyword).doc(Some(word.doc.to_string()));

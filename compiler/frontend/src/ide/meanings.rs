@@ -189,14 +189,14 @@ impl Walk<'_, '_> {
             }
             ItemKind::Source(source) => {
                 self.own(&source.name, TokenClass::Stream);
-                self.chain(&source.chain, true, false);
+                self.chain(&source.chain, false);
             }
             ItemKind::Stream(stream) => {
                 self.own(&stream.name, TokenClass::Stream);
-                self.chain(&stream.chain, false, false);
+                self.chain(&stream.chain, false);
             }
             ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| {
-                self.chain(chain, false, true);
+                self.chain(chain, true);
             }),
             ItemKind::Fn(decl) => {
                 self.own(&decl.name, TokenClass::Function);
@@ -362,8 +362,8 @@ impl Walk<'_, '_> {
     // --- chains ---
 
     /// A chain; gives the fields behind it.
-    fn chain(&mut self, chain: &Chain, source: bool, sink: bool) -> Option<Vec<Column>> {
-        let mut columns = self.head(&chain.head, source);
+    fn chain(&mut self, chain: &Chain, sink: bool) -> Option<Vec<Column>> {
+        let mut columns = self.head(&chain.head);
         for (position, link) in chain.links.iter().enumerate() {
             let last = position + 1 == chain.links.len();
             let role = if sink && last { Role::Sink } else { Role::Shuffle };
@@ -374,12 +374,12 @@ impl Walk<'_, '_> {
         columns
     }
 
-    fn head(&mut self, head: &Expr, source: bool) -> Option<Vec<Column>> {
+    fn head(&mut self, head: &Expr) -> Option<Vec<Column>> {
         let columns = self.trace.after(head.span).map(<[Column]>::to_vec);
         match &head.kind {
             ExprKind::Name(name) => self.item_word(head.span, TokenClass::Stream, Namespace::Stream, name),
-            ExprKind::Paren(inner) => return self.head(inner, source),
-            ExprKind::Chain(chain) => return self.chain(chain, false, false),
+            ExprKind::Paren(inner) => return self.head(inner),
+            ExprKind::Chain(chain) => return self.chain(chain, false),
             ExprKind::Call(call) => {
                 let role = if call.name.text == "union" { Role::Shuffle } else { Role::Source };
                 self.call(call, role, None, columns.as_deref());
@@ -460,8 +460,8 @@ impl Walk<'_, '_> {
     /// A stream in an argument's place; gives its fields.
     fn stream(&mut self, arg: &Arg) -> Option<Vec<Column>> {
         match &arg.value.kind {
-            ExprKind::Chain(chain) => self.chain(chain, false, false),
-            _ => self.head(&arg.value, true),
+            ExprKind::Chain(chain) => self.chain(chain, false),
+            _ => self.head(&arg.value),
         }
     }
 
@@ -611,7 +611,7 @@ impl Walk<'_, '_> {
                 }
             }
             ExprKind::Chain(chain) => {
-                self.chain(chain, false, false);
+                self.chain(chain, false);
             }
             ExprKind::Type(ty) => self.ty(ty),
         }

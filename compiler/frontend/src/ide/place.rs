@@ -382,11 +382,11 @@ fn expression(cursor: &Cursor<'_>, value: Place) -> Place {
         Some(last) if ends_value(last) && !starts_part => {
             // In an enumeration's or a field's place nothing follows.
             match &value {
-                Place::Arg(Arg { param: Some(Param { kind, .. }), function: None, .. })
-                    if matches!(kind, Kind::Enum(_) | Kind::Field | Kind::Type) =>
-                {
-                    Place::Nothing
-                }
+                Place::Arg(Arg {
+                    param: Some(Param { kind: Kind::Enum(_) | Kind::Field | Kind::Type, .. }),
+                    function: None,
+                    ..
+                }) => Place::Nothing,
                 Place::SettingValue { .. } => Place::Nothing,
                 _ => Place::Infix,
             }

@@ -19,9 +19,7 @@ pub fn signature_help(compiler: &Compiler, root: &Path, file: &Path, offset: usi
     let view = View::new(compiler, root, file);
     let cursor = Cursor::new(view.text, view.tokens, view.offset(offset));
     // In a text too: it may be an argument. But not in a comment.
-    if cursor.inside == Inside::Other
-        && !cursor.solid.last().is_some_and(|last| last.span.end as usize <= cursor.offset)
-    {
+    if cursor.inside == Inside::Other && cursor.solid.last().is_none_or(|last| last.span.end as usize > cursor.offset) {
         return None;
     }
     for at in (1..cursor.frames.len()).rev() {

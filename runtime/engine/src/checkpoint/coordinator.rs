@@ -74,6 +74,14 @@ pub(crate) struct Coordinator {
     progressed: Arc<AtomicBool>,
 }
 
+/// Why a checkpoint wasn't stored.
+enum Setback {
+    /// It is given up; the job goes on.
+    GivenUp(String),
+    /// The job stops.
+    Fatal(Box<RunError>),
+}
+
 /// How an attempt at a checkpoint ended.
 enum Taken {
     Published(u64),
@@ -234,7 +242,7 @@ impl Coordinator {
         };
         let stored = match complete? {
             Flown::Stopped => return Ok(Taken::Stopped),
-            Flown::Failed(why) => Err((why, None)),
+            Flown::Failed(why) => Err(Setback::GivenUp(why)),
             Flown::Complete(complete) => self.store(complete, kind, note, begun, at_micros, &mut report),
         };
         report.duration_ms = begun.elapsed().as_millis() as u64;
@@ -247,8 +255,8 @@ impl Coordinator {
                 self.retain();
                 Ok(Taken::Published(number))
             }
-            Err((_, Some(fatal))) => Err(fatal),
-            Err((why, None)) => {
+            Err(Setback::Fatal(error)) => Err(*error),
+            Err(Setback::GivenUp(why)) => {
                 self.abandoned += 1;
                 tracing::warn!(job = %self.scene.job.job, checkpoint = number, %why, event = "checkpoint_abandoned");
                 self.scene.job.observer.event(&Event::CheckpointAbandoned { number, why: why.clone() });
@@ -300,7 +308,7 @@ impl Coordinator {
         }
     }
 
-    /// Stores what was handed over and publishes the manifest. An error with a cause stops the job, one without abandons the checkpoint.
+    /// Stores what was handed over and publishes the manifest.
     fn store(
         &mut self,
         complete: Complete,
@@ -309,11 +317,11 @@ impl Coordinator {
         begun: Instant,
         at_micros: i64,
         report: &mut HistoryEntry,
-    ) -> Result<(), (String, Option<RunError>)> {
+    ) -> Result<(), Setback> {
         let number = complete.number;
         let Complete { pending, live, unstarted, ended, sealed, ordinals, alignment, .. } = complete;
         let mut pending = pending;
-        let fatal = |error: RunError| (error.to_string(), Some(error));
+        let fatal = |error: RunError| Setback::Fatal(Box::new(error));
         let spool: u64 = sealed.iter().map(|(_, sealed)| sealed.bytes).sum();
         (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
         let mut next = self.ledger.stored.clone();
@@ -408,14 +416,16 @@ impl Coordinator {
     }
 
     /// An error of the storage that may pass, or a full disk, costs this checkpoint; anything else the job.
-    fn weigh(&self, error: RunError) -> (String, Option<RunError>) {
+    fn weigh(&self, error: RunError) -> Setback {
         use dfc_checkpoint::{Error, StorageError};
         let passes = matches!(
             &error,
             RunError::Checkpoint(Error::Storage(StorageError::Failed { .. } | StorageError::Full { .. }))
         );
-        let why = error.to_string();
-        (why, (!passes).then_some(error))
+        match passes {
+            true => Setback::GivenUp(error.to_string()),
+            false => Setback::Fatal(Box::new(error)),
+        }
     }
 
     fn store_parts(&mut self, number: u64, pending: &mut [Pending], next: &mut Stored) -> Result<u64, RunError> {

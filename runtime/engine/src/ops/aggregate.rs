@@ -138,7 +138,7 @@ impl Operator for Final {
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
         if let Some(mut table) = self.table.take() {
             // Of what a checkpoint found finished, and of the groups: an aggregate without keys has one row, wherever it was.
-            if !(self.spec.keys.is_empty() && !self.results.is_empty()) {
+            if !self.spec.keys.is_empty() || self.results.is_empty() {
                 let results = table.finish(&self.spec, BATCH_ROWS);
                 self.results.extend(results.map_err(|error| failed(&self.spec.node, error))?);
             }

@@ -60,7 +60,7 @@ impl List<'_> {
                     let entry = if wrapped { Entry { insert: format!("[{}]", entry.insert), ..entry } } else { entry };
                     self.add(Rank::Best, entry);
                 }
-                if !wrapped && !(arg.element_starts && self.cursor.prefix.is_empty()) {
+                if !(wrapped || arg.element_starts && self.cursor.prefix.is_empty()) {
                     let expected = expected::of_place(self.view, self.cursor, arg, columns);
                     self.values(&expected, Rank::Possible);
                     self.functions(&expected, false);
