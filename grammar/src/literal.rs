@@ -211,7 +211,10 @@ fn read_date(text: &str, date: &str) -> Result<i32, (String, &'static str)> {
     let mut parts = date.split('-');
     let mut next = |length| parts.next().and_then(|part| fixed(part, length));
     let (Some(year), Some(month), Some(day), None) = (next(4), next(2), next(2), next(1)) else {
-        return Err((format!("`{text}` is not a date: four digits, two and two are"), "not a date"));
+        return Err((
+            format!("`{text}` is not a date: a year has four digits, a month and a day have two"),
+            "not a date",
+        ));
     };
     if year == 0 || !(1..=12).contains(&month) {
         let what = if year == 0 { "a year 0" } else { "such a month" };

@@ -135,9 +135,11 @@ fn cycles(edges: &Edges, graph: &mut Graph) {
         for edge in &path[1..] {
             problem = problem.related(edge.at.clone(), reads(edge));
         }
-        graph
-            .problems
-            .push(problem.help("take one of these steps out: rows flow from the sources to the sink, never back"));
+        let help = match path.len() {
+            1 => "start it with a source or another stream: its rows must come from somewhere",
+            _ => "take one of these steps out: rows flow from the sources to the sink, never back",
+        };
+        graph.problems.push(problem.help(help));
     }
 }
 

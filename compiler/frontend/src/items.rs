@@ -330,7 +330,7 @@ fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>
     let problem = if first.file == key.file {
         LocalDiagnostic::error("E0201", at(), format!("the {what} `{}` is declared twice", key.name), "declared again")
             .related(places::name_of(first), "first declared here")
-            .help("give one of them another name")
+            .help("give one of them another name, or take one out")
     } else {
         // The nearer to the root, the likelier the user can change it.
         let message = format!("the {what} `{}` is also declared in a file that is used", key.name);

@@ -135,9 +135,9 @@ pub const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
 
 /// Forms of SQL that are operators here: (the function there, what to write here).
 pub const FOREIGN_FORMS: &[(&str, &str)] = &[
-    ("cast", "`x as int64`"),
-    ("try_cast", "`x as? int64`"),
-    ("convert", "`x as int64`"),
+    ("cast", "`x as int64`, without `cast`"),
+    ("try_cast", "`x as? int64`, without `try_cast`"),
+    ("convert", "`x as int64`, without `convert`"),
     ("iff", "`if c then a else b`"),
     ("iif", "`if c then a else b`"),
     ("if", "`if c then a else b`"),

@@ -160,7 +160,7 @@ impl Checker<'_> {
                 }
             }
             (a, Type::Date) if a.is_numeric() => report.help(
-                "no number is a date by itself: `@1970-01-01 + n * 1d` for days, `parse_date(x as string, \"%Y%m%d\")` for 20260131",
+                "a date is written `@2026-01-31`; one is made of a number of days with `@1970-01-01 + n * 1d`, of 20260131 with `parse_date(x as string, \"%Y%m%d\")`",
             ),
             (a, Type::DateTime | Type::Timestamp) if a.is_numeric() => {
                 report.help("an instant is made of seconds since 1970 with `from_epoch(x)`, or `from_epoch(x, \"millisecond\")`")

@@ -121,6 +121,8 @@ impl Checker<'_> {
         } else if castable(&lt.ty, &rt.ty) || castable(&rt.ty, &lt.ty) {
             let to = if castable(&lt.ty, &rt.ty) { &rt.ty } else { &lt.ty };
             report.help(format!("convert one side: `… as {to}`"));
+        } else if [&lt.ty, &rt.ty].contains(&&Type::Date) && (lt.ty.is_numeric() || rt.ty.is_numeric()) {
+            report.help("compare it with a date, which is written `@2026-01-31`");
         } else {
             report.help("compare values of one type; no conversion leads from one of these to the other");
         }

@@ -124,7 +124,9 @@ impl Checker<'_> {
                     format!("{better}{mark}"),
                 )
             }
-            None => report.help(super::names::list_of("the declared records are", &records)),
+            None => report
+                .help(format!("declare it, `record {name} {{ … }}`, or write a type such as `string`"))
+                .note(super::names::list_of("the declared records are", &records)),
         };
         None
     }
