@@ -1,6 +1,6 @@
 //! The formatter: one style for every file.
 //!
-//! [`format`] keeps what a file means and what its comments say, and changes nothing but blanks, line ends and the commas
+//! [`format()`] keeps what a file means and what its comments say, and changes nothing but blanks, line ends and the commas
 //! and semicolons that may be left out. An item with a syntax error stays as it is, byte for byte, and so do the blanks
 //! around it. The style follows from the tokens alone, except that an empty line between parts is kept; so formatting
 //! twice gives the same as formatting once. It is described in `docs/language.md`.

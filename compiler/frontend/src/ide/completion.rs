@@ -1,6 +1,6 @@
 //! Completion: what may be written at a place, and nothing else, what fits best first.
 //!
-//! [`place`](super::place) says what kind of thing may stand there, [`rows`](super::rows) which fields there are.
+//! [`super::place`] says what kind of thing may stand there, [`super::rows`] which fields there are.
 
 mod args;
 

@@ -1,6 +1,6 @@
 //! Hover: what the word at a place is — a row with its fields, a field with its way, an operator, a function, a value.
 //!
-//! The word is told apart by where it stands ([`place`](super::place)), so half-written items are answered too.
+//! The word is told apart by where it stands ([`super::place`]), so half-written items are answered too.
 
 use std::path::Path;
 

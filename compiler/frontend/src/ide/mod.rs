@@ -1,7 +1,7 @@
 //! The editor's questions: what may be written here, what is this, what is called, where does it come from.
 //!
 //! Every question is a function of the compiler, a root file (whose program is meant), a file of that program and a byte
-//! offset in its text; every answer is plain data ([`data`]). Any offset will do: one that is past the end or inside a
+//! offset in its text; every answer is plain data (`data`). Any offset will do: one that is past the end or inside a
 //! character is taken back to where a character starts. A file with mistakes is answered from its sound parts, and for an
 //! item that is broken from the last version that was whole.
 //!
