@@ -227,6 +227,10 @@ impl<'a> Binder<'a, '_> {
         let problem = LocalDiagnostic::error("E0609", self.loc(arg.span), message, "one too many");
         let problem =
             if count > 0 { problem.note(format!("`{}` has {}", self.name(), self.params())) } else { problem };
+        let problem = match self.name() {
+            "filter" => problem.help("join conditions with `and`: `filter(a > 1 and b < 9)`"),
+            _ => problem,
+        };
         self.fail(problem);
     }
 

@@ -107,7 +107,7 @@ fn unknown(program: &Program<'_>, name: &str, at: Loc, near: Option<&str>) -> Lo
     let known: Vec<&str> = program.names_of(Namespace::Stream).collect();
     match known.len() {
         0 => problem.help("declare one with `source name = csv(\"…\", schema: …)`"),
-        n if n <= 12 => problem.note(format!("there are {}", listed(&known))),
+        n if n <= 12 => problem.note(format!("the streams and sources here are {}", listed(&known))),
         _ => problem,
     }
 }

@@ -279,7 +279,7 @@ impl Checker<'_> {
             );
             match ty.ty {
                 Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
-                _ => report.help("write the values in brackets: `in [1, 2]`"),
+                _ => report.help("write the values in square brackets: `in [1, 2]`"),
             };
             return None;
         };
