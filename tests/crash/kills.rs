@@ -204,3 +204,20 @@ fn the_first_lines_say_where_it_goes_on() {
     assert!(lines[0].starts_with("going on from checkpoint ") && lines[0].contains(" taken "), "{}", output.stderr);
     assert!(lines[1].starts_with("  `rows`: ") && lines[1].contains("in.csv"), "{}", output.stderr);
 }
+
+/// `dfc drill` does the same on a scratch folder (F9): it says what it reads, kills, and finds nothing lost or repeated.
+#[test]
+fn a_drill_finds_nothing_lost() {
+    let dir = prepared(&Job { rows: 100_000, ..JOBS[0] });
+    let before = files_below(dir.path());
+    let output = run(binary().current_dir(dir.path()).args(["drill", "p.df", "--kills", "4", "--seed", "3"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    for words in ["reads `rows` (", "without a kill: ", "killed 4 times", "lost rows: 0, repeated rows: 0"] {
+        assert!(output.stdout.contains(words), "`{words}` is missing: {}", output.stdout);
+    }
+    assert_eq!(files_below(dir.path()), before, "targets and checkpoints are elsewhere");
+    std::fs::write(dir.path().join("print.df"), CHAIN.replace("csv(\"out/kept.csv\")", "print()")).expect("written");
+    let refused = run(binary().current_dir(dir.path()).args(["drill", "print.df"]));
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("is print; targets that are compared are csv and jsonl"), "{}", refused.stderr);
+}
