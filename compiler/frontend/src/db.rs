@@ -73,7 +73,7 @@ pub struct Database {
     system: Arc<dyn FileSystem>,
     files: Arc<Mutex<Files>>,
     asked: Arc<Asked>,
-    executed: Arc<Mutex<BTreeMap<String, usize>>>,
+    executed: Arc<Mutex<HashMap<salsa::IngredientIndex, usize>>>,
 }
 
 #[salsa::db]
@@ -121,13 +121,11 @@ impl Db for Database {
 impl Database {
     /// A database over these files.
     pub fn new(system: Arc<dyn FileSystem>) -> Self {
-        let executed = Arc::<Mutex<BTreeMap<String, usize>>>::default();
+        let executed = Arc::<Mutex<HashMap<salsa::IngredientIndex, usize>>>::default();
         let counts = executed.clone();
         let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
             if let salsa::EventKind::WillExecute { database_key } = event.kind {
-                let key = format!("{database_key:?}");
-                let query = key.split('(').next().unwrap_or_default().to_string();
-                *lock(&counts).entry(query).or_default() += 1;
+                *lock(&counts).entry(database_key.ingredient_index()).or_default() += 1;
             }
         })));
         let db = Database { storage, system, files: Arc::default(), asked: Arc::default(), executed };
@@ -211,7 +209,11 @@ impl Database {
 
     /// How often each query ran since the last call, by its name.
     pub fn take_executed(&self) -> BTreeMap<String, usize> {
-        std::mem::take(&mut *lock(&self.executed))
+        let mut named = BTreeMap::new();
+        for (query, count) in std::mem::take(&mut *lock(&self.executed)) {
+            *named.entry(salsa::Database::ingredient_debug_name(self, query).into_owned()).or_default() += count;
+        }
+        named
     }
 }
 

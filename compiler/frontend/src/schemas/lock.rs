@@ -199,7 +199,7 @@ mod tests {
             ("source a = csv(path: \"a\", schema: record { x: secret })", "line 1: a field can't be a secret"),
             (
                 "source a = csv(path: \"a\", schema: record {\n x: int64, x: int64 })",
-                "line 1: the field `x` is declared twice",
+                "line 2: the field `x` is declared twice",
             ),
             (
                 "source a = x(schema: record { x: int64 })\nsource b = x(schema: record { x: int64 })",
