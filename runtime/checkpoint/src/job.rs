@@ -123,7 +123,9 @@ impl Job {
             // Only where they are empty: others' stay.
             let _ = std::fs::remove_dir(home.join("spool"));
             let _ = std::fs::remove_dir(home);
-            let _ = home.parent().map(std::fs::remove_dir);
+            if let Some(folder) = home.parent().filter(|folder| folder.ends_with(".dfc")) {
+                let _ = std::fs::remove_dir(folder);
+            }
         }
     }
 
