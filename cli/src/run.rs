@@ -83,7 +83,12 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
 
 /// Where the job's checkpoints are, and where the run begins.
 fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Checkpointing>> {
-    let Some(settings) = &stages.job.checkpoint else { return Ok(None) };
+    let Some(settings) = &stages.job.checkpoint else {
+        if args.from.is_some() || args.allow_older {
+            anyhow::bail!("this job takes no checkpoints (`checkpoint: off`): there is none to go on from");
+        }
+        return Ok(None);
+    };
     let folder = match args.file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -103,6 +108,7 @@ fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Ch
         start,
         allow_older: args.allow_older,
         accept_duplicates: args.accept_duplicates,
+        parameters: args.set.clone(),
     }))
 }
 

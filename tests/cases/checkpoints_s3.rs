@@ -29,7 +29,7 @@ fn killed_and_started_again_from_a_bucket() {
     let expected = format!("id,k,twice\n{expected}");
     let mut random = Random(7);
     let mut resumed = 0;
-    for kill in 0..8 {
+    for kill in 0..30 {
         let mut child = dfc(dir.path(), &server, &["run", "p.df"])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -40,9 +40,13 @@ fn killed_and_started_again_from_a_bucket() {
         let _ = child.kill();
         let output = child.wait_with_output().expect("ends");
         let said = String::from_utf8_lossy(&output.stderr);
-        resumed += u32::from(said.contains("checkpoint"));
-        if output.status.success() {
+        resumed += u32::from(said.contains("going on from checkpoint"));
+        if kill > 7 && resumed > 0 {
             break;
+        }
+        if output.status.success() {
+            // From the start.
+            continue;
         }
         assert_eq!(output.status.code(), None, "kill {kill}: {said}");
         // It may have been killed right after its last step.

@@ -123,7 +123,7 @@ impl Job {
             // Only where they are empty: others' stay.
             let _ = std::fs::remove_dir(home.join("spool"));
             let _ = std::fs::remove_dir(home);
-            if let Some(folder) = home.parent().filter(|folder| folder.ends_with(".dfc")) {
+            if let Some(folder) = home.parent().filter(|folder| folder.file_name().is_some_and(|name| name == ".dfc")) {
                 let _ = std::fs::remove_dir(folder);
             }
         }

@@ -270,3 +270,22 @@ pub fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source
 pub fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
     registry::open_sink(spec, schema, cx)
 }
+
+/// Whether a sink can spool, seal and apply epochs, as far as that is known before it is opened: what can only be written as the rows come
+/// mustn't be opened twice. `Err`: why not, as the end of a sentence.
+///
+/// # Errors
+/// As said.
+pub fn takes_epochs(spec: &SinkSpec) -> Result<(), String> {
+    if spec.connector == "print" {
+        return Err("what has been shown can't be taken back".into());
+    }
+    match spec.options.get("path").and_then(dfc_ir::plan::OptionValue::text) {
+        Some("-") => Err("what has gone to the standard output can't be taken back".into()),
+        Some(path) => match std::fs::metadata(path) {
+            Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(format!("`{path}` is a pipe or a device")),
+            _ => Ok(()),
+        },
+        None => Ok(()),
+    }
+}

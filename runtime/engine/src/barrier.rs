@@ -66,6 +66,8 @@ pub(crate) struct Complete {
     pub(crate) ended: Vec<bool>,
     /// What the sinks closed, by sink; also for barriers before that were given up.
     pub(crate) sealed: Vec<(usize, Sealed)>,
+    /// By stage: rows that this run had read from its source at the barrier.
+    pub(crate) rows: Vec<u64>,
     /// Above every number that a batch has had.
     pub(crate) ordinals: u64,
     /// From the first task's passing to the last one's.
@@ -75,6 +77,8 @@ pub(crate) struct Complete {
 struct TaskEntry {
     stage: usize,
     done: bool,
+    /// Rows it had read from a source when it ended.
+    rows: u64,
 }
 
 struct Flight {
@@ -87,6 +91,8 @@ struct Flight {
     live: BTreeSet<Key>,
     /// Stages of tasks that have passed: at the barrier they hadn't ended, whatever they do now.
     alive: BTreeSet<usize>,
+    /// Rows that the tasks had read from a source when they passed.
+    rows: BTreeMap<TaskId, u64>,
     failed: Option<ConnectError>,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -157,7 +163,7 @@ impl Barriers {
     /// The tasks of the run, before any of them begins.
     pub(crate) fn enrol(&self, participants: &Participants) {
         let mut state = self.lock();
-        state.tasks = participants.tasks.iter().map(|&stage| TaskEntry { stage, done: false }).collect();
+        state.tasks = participants.tasks.iter().map(|&stage| TaskEntry { stage, done: false, rows: 0 }).collect();
         state.started = vec![false; participants.stages];
     }
 
@@ -195,6 +201,7 @@ impl Barriers {
             unstarted: unstarted.clone(),
             live: BTreeSet::new(),
             alive: BTreeSet::new(),
+            rows: BTreeMap::new(),
             failed: None,
             first: None,
             last: None,
@@ -215,7 +222,7 @@ impl Barriers {
     }
 
     /// A task has passed a barrier: its state, by slot.
-    pub(crate) fn pass(&self, task: TaskId, number: u64, pieces: Vec<(usize, Piece)>, ordinals: u64) {
+    pub(crate) fn pass(&self, task: TaskId, number: u64, pieces: Vec<(usize, Piece)>, ordinals: u64, rows: u64) {
         let mut state = self.lock();
         let stage = state.tasks[task].stage;
         state.ordinals = state.ordinals.max(ordinals);
@@ -235,6 +242,7 @@ impl Barriers {
             flight.tasks.remove(&task);
             flight.live.extend(keys);
             flight.alive.insert(stage);
+            flight.rows.insert(task, rows);
             flight.first.get_or_insert(now);
             flight.last = Some(now);
         }
@@ -242,10 +250,11 @@ impl Barriers {
     }
 
     /// A task has ended; `rest`: what it leaves behind for good, which belongs to the barrier after the last one that it passed.
-    pub(crate) fn end(&self, task: TaskId, passed: u64, rest: Vec<(usize, Piece)>, ordinals: u64) {
+    pub(crate) fn end(&self, task: TaskId, passed: u64, rest: Vec<(usize, Piece)>, ordinals: u64, rows: u64) {
         let mut state = self.lock();
         let stage = state.tasks[task].stage;
         state.tasks[task].done = true;
+        state.tasks[task].rows = rows;
         state.ordinals = state.ordinals.max(ordinals);
         for (slot, Piece { kind, change, saved }) in rest {
             let key = Key { stage, slot, kind, copy: task as u64 };
@@ -340,6 +349,10 @@ impl Barriers {
         let mut ended = vec![true; stages];
         state.tasks.iter().filter(|task| !task.done).for_each(|task| ended[task.stage] = false);
         flight.alive.iter().for_each(|&stage| ended[stage] = false);
+        let mut rows = vec![0; stages];
+        for (id, task) in state.tasks.iter().enumerate() {
+            rows[task.stage] += flight.rows.get(&id).copied().unwrap_or(task.rows);
+        }
         let (sealed, open) = std::mem::take(&mut state.sealed).into_iter().partition(|(_, s)| s.number <= number);
         state.sealed = open;
         let live = flight.live.iter().chain(&state.kept).cloned().collect();
@@ -350,6 +363,7 @@ impl Barriers {
             unstarted: flight.unstarted,
             ended,
             sealed,
+            rows,
             ordinals: state.ordinals,
             alignment: flight.last.zip(flight.first).map_or(Duration::ZERO, |(last, first)| last - first),
         };

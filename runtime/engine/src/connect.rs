@@ -17,6 +17,12 @@ pub trait ConnectorSet: Send + Sync {
     /// # Errors
     /// Unknown connector, or what the connector says.
     fn open_sink(&self, spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError>;
+
+    /// Whether a sink can work in epochs, as far as that is known before it is opened. `Err`: why not, as the end of a sentence.
+    fn takes_epochs(&self, spec: &SinkSpec) -> Result<(), String> {
+        let _ = spec;
+        Ok(())
+    }
 }
 
 /// The connectors of `dfc-connect`.
@@ -30,5 +36,9 @@ impl ConnectorSet for Builtin {
 
     fn open_sink(&self, spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
         dfc_connect::open_sink(spec, schema, cx)
+    }
+
+    fn takes_epochs(&self, spec: &SinkSpec) -> Result<(), String> {
+        dfc_connect::takes_epochs(spec)
     }
 }

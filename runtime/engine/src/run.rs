@@ -195,7 +195,7 @@ fn build(
     let opened = setup.open_sources()?;
     let Some(begun) = begun else { return Ok((setup.build(opened, sinks)?, false)) };
     let without = |why: String| setup.job.observer.event(&Event::WithoutCheckpoints { why });
-    if let Some(why) = opened.not_resumable() {
+    if let Some(why) = opened.not_resumable().or_else(|| setup.without_epochs()) {
         without(why);
         begun.forget();
         return Ok((setup.build(opened, sinks)?, false));

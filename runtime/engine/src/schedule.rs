@@ -261,8 +261,10 @@ impl Scheduler {
                     shared.left -= 1;
                 }
                 Err(failure) => {
+                    // Under the same lock that counts it out: the others, with nothing left to do, mustn't take it for a standstill.
+                    shared.failure.get_or_insert(failure);
                     drop(shared);
-                    self.fail(failure);
+                    self.halt();
                     return;
                 }
             }
@@ -289,6 +291,10 @@ impl Scheduler {
     fn fail(&self, failure: RunError) {
         // In this order: a connector that sees the flag and gives up mustn't become the cause.
         self.lock().failure.get_or_insert(failure);
+        self.halt();
+    }
+
+    fn halt(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.work.notify_all();
         self.over.notify_all();

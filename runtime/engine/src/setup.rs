@@ -34,6 +34,8 @@ pub(crate) struct SourcePort {
     pub(crate) source: Box<dyn Source>,
     /// Read no more rows.
     pub(crate) limit_rows: Option<u64>,
+    /// Rows that were read before the checkpoint from which the job goes on.
+    pub(crate) rows_before: u64,
 }
 
 impl SourcePort {
@@ -246,6 +248,16 @@ impl Setup<'_> {
         })
     }
 
+    /// Why the job can't take checkpoints, because of a sink.
+    pub(crate) fn without_epochs(&self) -> Option<String> {
+        let outputs = self.plan.stages.iter().flat_map(|stage| &stage.outputs);
+        let mut sinks = outputs.filter_map(|output| match output {
+            StageOutput::Sink { node, spec, .. } => Some((node, spec)),
+            StageOutput::Exchange { .. } | StageOutput::Build { .. } => None,
+        });
+        sinks.find_map(|(node, spec)| self.connectors.takes_epochs(spec).err().map(|why| format!("`{node}`: {why}")))
+    }
+
     fn parallelism(&self) -> usize {
         match (self.options.parallelism, self.plan.job.parallelism) {
             (0, Some(parallelism)) => parallelism.max(1),
@@ -288,13 +300,13 @@ impl Setup<'_> {
             let source = self.connectors.open_source(spec, &cx);
             let source = source.map_err(|error| RunError::Connect { node: node.clone(), error })?;
             let limit_rows = self.options.limit_rows;
-            if let Some(before) =
-                self.loaded.and_then(|loaded| loaded.manifest.sources.iter().find(|s| s.node == *node))
-            {
+            let before = self.loaded.and_then(|loaded| loaded.manifest.sources.iter().find(|s| s.node == *node));
+            if let Some(before) = before {
                 source.counters().rows.fetch_add(before.rows, Ordering::Relaxed);
                 source.counters().bytes.fetch_add(before.bytes, Ordering::Relaxed);
             }
-            ports.push(Some(Arc::new(SourcePort { node: node.as_str().into(), source, limit_rows })));
+            let rows_before = before.map_or(0, |before| before.rows);
+            ports.push(Some(Arc::new(SourcePort { node: node.as_str().into(), source, limit_rows, rows_before })));
         }
         let opened: Vec<_> = ports.iter().flatten().collect();
         // How much of it a limited run will read nobody knows.

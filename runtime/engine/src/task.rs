@@ -99,6 +99,8 @@ pub(crate) struct Task {
     passed: u64,
     /// Nothing was saved yet.
     fresh: bool,
+    /// Rows read from a source, rejected ones included.
+    rows_read: u64,
 }
 
 impl Task {
@@ -120,6 +122,7 @@ impl Task {
             ordinals: first,
             passed: 0,
             fresh: true,
+            rows_read: 0,
         }
     }
 
@@ -164,6 +167,7 @@ impl Task {
                     return Ok(Some(Read::End));
                 }
                 let batch = reader.next(&mut self.errors).map_err(|error| port.failed(error))?;
+                self.rows_read += self.errors.len() as u64;
                 self.cx.report(&mut self.errors, &port.node)?;
                 let mut batch = match batch {
                     Next::Batch(batch) => batch,
@@ -172,6 +176,7 @@ impl Task {
                     Next::End => return Ok(Some(Read::End)),
                 };
                 batch.seq += self.stage.first;
+                self.rows_read += batch.rows as u64;
                 self.ordinals = self.ordinals.max(batch.seq + 1);
                 if let Some(left) = rows_left {
                     let wanted = usize::try_from(*left).unwrap_or(usize::MAX).min(batch.rows);
@@ -239,7 +244,7 @@ impl Task {
         // Operators that haven't been opened have saved nothing.
         self.fresh &= self.ops.is_empty();
         self.cx.passed(number);
-        barriers.pass(self.id, number, pieces, self.highest());
+        barriers.pass(self.id, number, pieces, self.highest(), self.rows_read);
         Ok(())
     }
 
@@ -367,7 +372,7 @@ impl Task {
                 }
                 self.cx.closed();
                 if let Some(barriers) = self.cx.barriers() {
-                    barriers.end(self.id, self.passed, rest, self.highest());
+                    barriers.end(self.id, self.passed, rest, self.highest(), self.rows_read);
                 }
                 if self.stage.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.stage.tasks {
                     self.cx.stage_finished();

@@ -319,7 +319,7 @@ impl Coordinator {
         report: &mut HistoryEntry,
     ) -> Result<(), Setback> {
         let number = complete.number;
-        let Complete { pending, live, unstarted, ended, sealed, ordinals, alignment, .. } = complete;
+        let Complete { pending, live, unstarted, ended, sealed, rows, ordinals, alignment, .. } = complete;
         let mut pending = pending;
         let fatal = |error: RunError| Setback::Fatal(Box::new(error));
         let spool: u64 = sealed.iter().map(|(_, sealed)| sealed.bytes).sum();
@@ -355,7 +355,9 @@ impl Coordinator {
             }
         }
         let mut sources = Vec::new();
-        for (port, connector) in self.scene.sources.iter().flatten() {
+        for ((port, connector), rows) in
+            self.scene.sources.iter().zip(rows).filter_map(|(s, r)| s.as_ref().zip(Some(r)))
+        {
             let positions = port.source.positions(number).map_err(|error| fatal(port.failed(error)))?;
             let counters = port.source.counters();
             sources.push(SourceState {
@@ -363,7 +365,7 @@ impl Coordinator {
                 connector: connector.clone(),
                 ended: positions.splits.iter().all(|split| split.ended),
                 positions,
-                rows: counters.rows.load(Ordering::Relaxed),
+                rows: port.rows_before + rows,
                 bytes: counters.bytes.load(Ordering::Relaxed),
             });
         }

@@ -11,9 +11,11 @@ use sha2::{Digest, Sha256};
 
 /// What a program's print says it is: it has no state.
 const PROGRAM: &str = "program";
+/// What the print of a value given for a parameter says it is.
+const PARAMETER: &str = "parameter";
 
 /// What to remember of a plan: stage by stage, input, operators, outputs.
-pub(crate) fn print(plan: &StagePlan) -> PlanPrint {
+pub(crate) fn print(plan: &StagePlan, parameters: &[(String, String)]) -> PlanPrint {
     let mut operators: Vec<OperatorPrint> = Vec::new();
     let mut add = |name: &str, what: String, depends: String| {
         let mut distinct = name.to_owned();
@@ -63,13 +65,25 @@ pub(crate) fn print(plan: &StagePlan) -> PlanPrint {
             }
         }
     }
+    let mut given = parameters.to_vec();
+    given.sort();
+    for (name, value) in given {
+        add(&format!("--set {name}"), PARAMETER.into(), value);
+    }
     PlanPrint { job: plan.job.name.clone(), operators }
 }
 
 /// What doesn't fit any more, each in a sentence. Empty: the checkpoint can be gone on from.
-pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint) -> Vec<String> {
+///
+/// `next_run`: the run that took the checkpoint had ended; parameters may have other values.
+pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint, next_run: bool) -> Vec<String> {
     let stateful = |print: &PlanPrint| -> Vec<OperatorPrint> {
-        print.operators.iter().filter(|operator| operator.what != PROGRAM).cloned().collect()
+        print
+            .operators
+            .iter()
+            .filter(|operator| operator.what != PROGRAM && !(next_run && operator.what == PARAMETER))
+            .cloned()
+            .collect()
     };
     let (then, now) = (stateful(then), stateful(now));
     let mut found = Vec::new();
@@ -77,6 +91,7 @@ pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint) -> Vec<String> {
         match now.iter().find(|new| new.name == old.name && kind(&new.what) == kind(&old.what)) {
             None => found.push(format!("`{}` ({}) is gone", old.name, old.what)),
             Some(new) if new.hash == old.hash => {}
+            Some(new) if new.what == PARAMETER => found.push(format!("`{}` has another value", new.name)),
             Some(new) if new.what == old.what => {
                 found.push(format!("`{}` ({}) has other arguments or fields", new.name, new.what));
             }

@@ -26,6 +26,8 @@ pub struct Checkpointing {
     pub allow_older: bool,
     /// Rows may be given to a target a second time (with [`Start::From`]).
     pub accept_duplicates: bool,
+    /// The values given for the pipeline's parameters: a job goes on with those that it began with.
+    pub parameters: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for Checkpointing {
@@ -62,6 +64,8 @@ pub(crate) struct Begun {
     pub(crate) changed: Vec<String>,
     /// The state of before that was given up: its newest checkpoint.
     pub(crate) given_up: Option<Manifest>,
+    /// Rows may be given to a target a second time.
+    pub(crate) accept_duplicates: bool,
 }
 
 /// Locks the job and decides. `None`: checkpoints can't be kept here and nobody asked for them; with the reason.
@@ -78,7 +82,7 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
         // What is damaged stands in nobody's way here.
         Start::Fresh => job.newest(true).unwrap_or_default(),
     };
-    let print = print(plan);
+    let print = print(plan, &how.parameters);
     let mut continues = false;
     let (going_on, given_up) = match newest {
         Some(manifest) if how.start == Start::Fresh => (None, Some(manifest)),
@@ -102,9 +106,11 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
             print,
             changed: Vec::new(),
             given_up,
+            accept_duplicates: false,
         }));
     };
-    let different = differences(&manifest.pipeline, &print);
+    // The next night's run may have other values; a run that was cut off may not.
+    let different = differences(&manifest.pipeline, &print, continues);
     if !different.is_empty() || !Loaded::fits(&manifest, plan) {
         return Err(RunError::Changed { number: manifest.number, differences: different });
     }
@@ -113,7 +119,17 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
     // A run that ended before its first checkpoint: nothing to go on from, but what it left is known by its lineage.
     let first = (manifest.kind == Kind::Start).then_some(manifest.number);
     let loaded = Some(Loaded::new(&job, manifest, continues)?);
-    Ok(Ok(Begun { job, lineage, first, unfounded: false, loaded, print, changed, given_up: None }))
+    Ok(Ok(Begun {
+        job,
+        lineage,
+        first,
+        unfounded: false,
+        loaded,
+        print,
+        changed,
+        given_up: None,
+        accept_duplicates: how.accept_duplicates,
+    }))
 }
 
 impl Begun {

@@ -195,10 +195,12 @@ fn check_targets(begun: &Begun, sinks: &[Arc<SinkPort>]) -> Result<Vec<u64>, Run
             help: help.to_owned(),
         };
         applied.push(match known {
-            TargetLedger::Applied(applied) if applied > number && begun.loaded.is_some() => {
+            TargetLedger::Applied(applied)
+                if applied > number && begun.loaded.is_some() && !begun.accept_duplicates =>
+            {
                 return Err(target(
                     format!("the target has been given checkpoint {applied}, but the one to go on from is {number}"),
-                    "go on from a newer checkpoint, or find out who wrote to the target; `--fresh` starts anew",
+                    "go on from a newer checkpoint, or give the target its rows again with `--accept-duplicates`; `--fresh` starts anew",
                 ));
             }
             TargetLedger::Applied(applied) => applied,

@@ -42,8 +42,14 @@ fn often(mut plan: StagePlan) -> StagePlan {
 
 fn checkpointed(folder: &Path, parallelism: usize) -> RunOptions {
     let place = Place::open(None, folder).expect("a folder can be a storage");
-    let checkpoints =
-        Checkpointing { place, chosen: true, start: Start::Newest, allow_older: false, accept_duplicates: false };
+    let checkpoints = Checkpointing {
+        place,
+        chosen: true,
+        start: Start::Newest,
+        allow_older: false,
+        accept_duplicates: false,
+        parameters: Vec::new(),
+    };
     RunOptions { checkpoints: Some(checkpoints), ..options(parallelism) }
 }
 
