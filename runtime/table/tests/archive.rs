@@ -140,7 +140,7 @@ fn parts_that_do_not_fit_are_refused() {
         Ok(_) => panic!("`{words}` was expected"),
         Err(error) => assert!(error.to_string().contains(words), "{error}"),
     };
-    refused(&[second.clone()], "a part is missing before it");
+    refused(std::slice::from_ref(&second), "a part is missing before it");
     refused(&[first.clone(), first.clone()], "a part is missing before it");
     refused(&[first.clone(), second.clone(), second], "where");
     let mut other = spec.clone();
