@@ -42,6 +42,9 @@ pub(crate) struct Identity {
     pub size: u64,
     /// Its first stored bytes.
     pub start: Block,
+    /// Its last ones: they stay where they are when something is appended, and move when something before them changes its length.
+    #[serde(default)]
+    pub end: Block,
     /// Its node's number, where the system has such.
     pub inode: Option<u64>,
     /// Microseconds since 1970 of its last change.
@@ -58,9 +61,11 @@ impl Identity {
         let meta = file.metadata()?;
         let mut start = Vec::new();
         Read::by_ref(&mut file).take(meta.len().min(BLOCK as u64)).read_to_end(&mut start)?;
+        let last = meta.len().min(BLOCK as u64);
         Ok(Identity {
             size: meta.len(),
             start: Block::of(&start),
+            end: Block::of(&read_block(path, meta.len() - last, last)?),
             inode: inode(&meta),
             modified: meta
                 .modified()
@@ -79,8 +84,12 @@ impl Identity {
         if size < self.size {
             return Ok(Some(format!("it has {size} bytes, and had {}", self.size)));
         }
-        Ok((Block::of(&read_block(path, 0, self.start.bytes)?) != self.start)
-            .then(|| format!("its first {} bytes are others", self.start.bytes)))
+        if Block::of(&read_block(path, 0, self.start.bytes)?) != self.start {
+            return Ok(Some(format!("its first {} bytes are others", self.start.bytes)));
+        }
+        let end = &self.end;
+        let moved = end.bytes > 0 && Block::of(&read_block(path, self.size - end.bytes, end.bytes)?) != *end;
+        Ok(moved.then(|| format!("what stood at its end, before byte {}, stands there no longer", self.size)))
     }
 }
 
@@ -116,7 +125,10 @@ impl FilePosition {
     pub(crate) fn from_value(value: &Value, name: &str) -> Result<Self, ConnectError> {
         let sound = |p: &FilePosition| {
             let block = BLOCK as u64;
-            p.before.bytes <= p.byte.min(block) && p.file.start.bytes <= p.file.size.min(block) && p.line > 0
+            p.before.bytes <= p.byte.min(block)
+                && p.file.start.bytes <= p.file.size.min(block)
+                && p.file.end.bytes <= p.file.size.min(block)
+                && p.line > 0
         };
         serde_json::from_value(value.clone()).ok().filter(sound).ok_or_else(|| bad_position(name, value))
     }
@@ -186,5 +198,27 @@ impl Tail {
     /// Their hash.
     pub(crate) fn block(&self) -> Block {
         Block::of(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row that was mended to a longer one pushes the last rows past the size that the run had found: nothing may be lost unsaid.
+    #[test]
+    fn what_is_appended_changes_nothing_and_what_is_inserted_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("in.csv");
+        let rows: Vec<String> = (0..4_000).map(|n| format!("{n},row {n}\n")).collect();
+        std::fs::write(&path, rows.concat()).expect("written");
+        let found = Identity::of(&path).expect("read");
+        std::fs::write(&path, rows.concat() + "4000,new\n").expect("written");
+        assert_eq!(found.difference(&path).expect("read"), None);
+        let mut mended = rows.clone();
+        mended[2_000] = "2000,row two thousand\n".into();
+        std::fs::write(&path, mended.concat()).expect("written");
+        let why = found.difference(&path).expect("read").expect("another file");
+        assert!(why.contains("what stood at its end"), "{why}");
     }
 }
