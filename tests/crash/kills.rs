@@ -141,7 +141,8 @@ fn survives(job: &Job) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let kills = number("DFC_KILLS").unwrap_or(6);
     let (mut done, mut resumed, mut seed) = (0, 0, number("DFC_SEED").unwrap_or(1));
-    while done < kills {
+    // As many as are wanted, and on until one came after a checkpoint.
+    while done < kills || (resumed == 0 && done < 200) {
         let mut random = Random(seed);
         let dir = prepared(job);
         let mut here = 0;
