@@ -139,7 +139,7 @@ fn survives(job: &Job) {
     assert!(expected.len() > 1_000, "{}: {} lines", job.name, expected.len());
 
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let kills = number("DFC_KILLS").unwrap_or(6);
+    let kills = number("DFC_KILLS").unwrap_or(18);
     let (mut done, mut resumed, mut seed) = (0, 0, number("DFC_SEED").unwrap_or(1));
     // As many as are wanted, and on until one came after a checkpoint.
     while done < kills || (resumed == 0 && done < 200) {
