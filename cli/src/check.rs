@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use dfc_compiler::Checked;
+use dfc_compiler::{Checked, Summary};
 
 use crate::Outcome;
 use crate::args::{CheckArgs, Format};
@@ -17,6 +17,7 @@ use crate::schema::Connectors;
 pub fn check(args: &CheckArgs) -> Result<Outcome> {
     let mut drift = Drift::None;
     let mut checks: Vec<Checked> = Vec::new();
+    let mut summaries: Vec<Summary> = Vec::new();
     for file in &args.files {
         let mut compiler = report::compiler(&args.set);
         if args.connect {
@@ -24,35 +25,38 @@ pub fn check(args: &CheckArgs) -> Result<Outcome> {
             drift = drift.max(lock::renew(&mut compiler, file)?).max(lock::connect(&compiler, file));
         }
         checks.push(compiler.check(file));
+        if args.verbose {
+            summaries.push(compiler.summary(file));
+        }
     }
     if args.format == Format::Sarif {
         // One log over all files.
         report::findings(&checks.iter().collect::<Vec<_>>(), args.format)?;
     }
-    for (file, checked) in args.files.iter().zip(&checks) {
+    for (number, (file, checked)) in args.files.iter().zip(&checks).enumerate() {
         if args.format != Format::Sarif {
             report::findings(&[checked], args.format)?;
         }
         if args.format == Format::Human {
             eprintln!("{}", report::verdict(file, checked));
         }
-        if args.verbose {
-            streams(checked)?;
+        if let Some(summary) = summaries.get(number) {
+            streams(summary)?;
         }
     }
     Ok(if checks.iter().any(Checked::has_errors) || drift == Drift::Some { Outcome::Failed } else { Outcome::Fine })
 }
 
 /// The job's streams with their fields.
-fn streams(checked: &Checked) -> Result<()> {
+fn streams(summary: &Summary) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    if let Some(job) = &checked.summary.job {
+    if let Some(job) = &summary.job {
         writeln!(out, "job {job}")?;
-        for line in checked.summary.guarantees.iter().flat_map(|guarantees| guarantees.lines()) {
+        for line in summary.guarantees.iter().flat_map(|guarantees| guarantees.lines()) {
             writeln!(out, "    {line}")?;
         }
     }
-    for stream in checked.summary.streams.iter().chain(&checked.summary.sinks) {
+    for stream in summary.streams.iter().chain(&summary.sinks) {
         writeln!(out, "{} {}", stream.role, stream.name)?;
         match &stream.schema {
             Some(schema) => {

@@ -7,6 +7,8 @@
 //! The tree may not know what a name means: `count` may be a field, a function or a stream. Resolving is the
 //! compiler's.
 
+use std::sync::Arc;
+
 /// A half-open byte range. Inside an item: relative to the item's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
@@ -61,7 +63,7 @@ pub struct Item {
     /// Text of the `///` lines above it, joined by newlines.
     pub doc: Option<String>,
     /// What it declares. Spans inside are relative to `start`.
-    pub kind: ItemKind,
+    pub kind: Arc<ItemKind>,
 }
 
 /// What an item declares.

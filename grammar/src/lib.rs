@@ -40,6 +40,9 @@ pub use error::{CODES, SyntaxError};
 pub use format::{Edit, Formatted, format, format_range};
 pub use token::{Token, TokenKind, lex};
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use ast::{File, Item, Span};
 use items::Cut;
 
@@ -86,6 +89,23 @@ pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operator
 
 /// Parses a file. Any text will do.
 pub fn parse(text: &str) -> Parse {
+    parse_after(text, None)
+}
+
+/// Parses a file of which an earlier text was parsed before: gives what [`parse`] gives, and takes over the items whose
+/// text is still the same. Their trees are shared.
+pub fn parse_again(text: &str, earlier_text: &str, earlier: &Parse) -> Parse {
+    let known = earlier.file.items.iter().filter_map(|item| {
+        let (start, end) = (item.start as usize, (item.start + item.len) as usize);
+        Some((earlier_text.get(start..end)?, item))
+    });
+    parse_after(text, Some(&known.collect()))
+}
+
+/// Sound items by their text.
+type Known<'a> = HashMap<&'a str, &'a Item, foldhash::fast::FixedState>;
+
+fn parse_after(text: &str, known: Option<&Known<'_>>) -> Parse {
     if text.len() > LIMITS.file_bytes {
         let message = format!("a file has {} MiB at most, this one is larger", LIMITS.file_bytes >> 20);
         let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "")
@@ -100,7 +120,7 @@ pub fn parse(text: &str) -> Parse {
     let mut end = 0;
     for cut in &cuts {
         stray_comments(text, &tokens[end..cut.tokens.start], &mut errors);
-        match parse_item(text, &tokens, cut, &mut errors) {
+        match take_over(text, &tokens, cut, known).or_else(|| parse_item(text, &tokens, cut, &mut errors)) {
             Some(item) => file.items.push(item),
             None => broken.extend(broken_item(text, &tokens, cut)),
         }
@@ -150,6 +170,15 @@ fn stray_comments(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>) {
     errors.extend(symbols::prepare(text, &comments, 0, symbols::Word::Job).errors);
 }
 
+/// An item as it was parsed before. A sound item's tree depends on its own text and nothing else.
+fn take_over(text: &str, tokens: &[Token], cut: &Cut, known: Option<&Known<'_>>) -> Option<Item> {
+    cut.word?;
+    let own = tokens.get(cut.tokens.clone())?;
+    let (start, end) = (own.first()?.span.start, own.last()?.span.end);
+    let item = known?.get(text.get(start as usize..end as usize)?)?;
+    Some(Item { start, ..(*item).clone() })
+}
+
 /// Parses one item; `None` where it has a mistake, which is then among the errors.
 fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxError>) -> Option<Item> {
     let own = &tokens[cut.tokens.clone()];
@@ -164,5 +193,5 @@ fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxEr
     let item_text = text.get(start as usize..end as usize).unwrap_or("");
     let kind = recover::parse(item_text, word, &mut prepared);
     errors.extend(prepared.errors.into_iter().map(|error| error.shift(start)));
-    Some(Item { start, len: end - start, doc, kind: kind? })
+    Some(Item { start, len: end - start, doc, kind: Arc::new(kind?) })
 }

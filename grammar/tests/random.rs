@@ -4,7 +4,7 @@
 mod common;
 
 use common::{check_format, files};
-use dfc_grammar::{dump_ast, dump_tokens, lex, parse};
+use dfc_grammar::{dump_ast, dump_tokens, lex, parse, parse_again};
 use proptest::prelude::*;
 use std::fs;
 
@@ -187,6 +187,25 @@ proptest! {
             "operator o(x: row any) -> input { on row { ", "native shuffle x(",
         ];
         check(&format!("{} {}", starts[start], pieces.join(" ")));
+    }
+
+    /// What a parse takes over of the text before is what it would have found itself.
+    #[test]
+    fn a_file_parsed_again(
+        file in 0..5usize,
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..40usize, prop::sample::select(PIECES)), 1..4),
+    ) {
+        let files = good();
+        let mut text = files[file % files.len()].clone();
+        let mut earlier = parse(&text);
+        for (at, length, put) in cuts {
+            let start = (0..=at.index(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+            let end = (start + length..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let edited = format!("{}{put}{}", &text[..start], &text[end..]);
+            let again = parse_again(&edited, &text, &earlier);
+            assert_eq!(again, parse(&edited), "{text:?} → {edited:?}");
+            (text, earlier) = (edited, again);
+        }
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn through(files: BTreeMap<PathBuf, String>) -> bool {
     dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
     let plan = compiler.plan(root);
     assert!(plan.is_err() || !checked.has_errors(), "a plan in spite of errors");
-    assert!(plan.is_ok() || checked.has_errors() || checked.summary.job.is_none(), "no plan and no error");
+    assert!(plan.is_ok() || checked.has_errors() || compiler.summary(root).job.is_none(), "no plan and no error");
     let sources = compiler.outside_sources(root);
     let known = sources.iter().filter_map(|source| Some((source, source.schema.as_deref()?.clone())));
     let lock = lock_of(known);

@@ -91,11 +91,12 @@ fn codes(comment: &str) -> Option<Vec<(String, usize)>> {
     Some(out)
 }
 
-/// Takes out what comments switch off, and says which comments name no lint.
-pub fn apply(db: &dyn Db, program: &Program<'_>, found: &mut Vec<Diagnostic>) {
-    let by_file: Vec<&Arc<Allowed>> = program.files.iter().map(|file| allowed(db, *file)).collect();
+/// Takes out what comments of these files switch off, and says which comments name no lint.
+pub fn apply(db: &dyn Db, program: &Program<'_>, files: &[SourceFile], found: &mut Vec<Diagnostic>) {
+    let by_file = program.files.iter().map(|file| files.contains(file).then(|| allowed(db, *file)));
+    let by_file: Vec<Option<&Arc<Allowed>>> = by_file.collect();
     found.retain(|problem| {
-        let off = by_file.get(problem.place.file.0 as usize).is_some_and(|allowed| {
+        let off = by_file.get(problem.place.file.0 as usize).copied().flatten().is_some_and(|allowed| {
             allowed
                 .ranges
                 .iter()
@@ -103,7 +104,7 @@ pub fn apply(db: &dyn Db, program: &Program<'_>, found: &mut Vec<Diagnostic>) {
         });
         !(off && problem.severity == Severity::Warning)
     });
-    for (index, allowed) in by_file.iter().enumerate() {
+    for (index, allowed) in by_file.iter().enumerate().filter_map(|(index, allowed)| Some((index, (*allowed)?))) {
         found.extend(allowed.unknown.iter().map(|(code, span)| {
             let place = Place { file: FileId(index as u32), start: span.start, end: span.end };
             let lint = code.starts_with('W');

@@ -129,16 +129,25 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
     Arc::new(check)
 }
 
-/// The fields of a source or stream: changes only when they do.
-#[salsa::tracked]
-pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Option<Arc<Vec<Column>>> {
-    item_check(db, root, item).columns.clone()
+/// The rows that a source or stream gives: all that its readers look at. Changes only when they do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows {
+    /// Their fields; `None` where an error hides them.
+    pub columns: Option<Arc<Vec<Column>>>,
+    /// What else is known of them.
+    pub facts: Facts,
 }
 
-/// What is known of a source's or stream's rows beside their fields: changes only when it does.
+/// The rows that a source or stream gives.
 #[salsa::tracked]
-pub fn stream_facts<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Facts> {
-    Arc::new(item_check(db, root, item).facts.clone())
+pub fn stream_rows<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Rows {
+    let check = item_check(db, root, item);
+    Rows { columns: check.columns.clone(), facts: check.facts.clone() }
+}
+
+/// The fields of a source or stream.
+pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> &'db Option<Arc<Vec<Column>>> {
+    &stream_rows(db, root, item).columns
 }
 
 /// The steps of fields that are computed, for [`crate::unused`].
@@ -242,9 +251,10 @@ impl<'a> ItemContext<'a> {
     /// The fields of a source or stream by name; unknown where the graph refused the name.
     fn stream(&mut self, name: &str) -> Flow {
         let Some(item) = find(self.db, self.root, Namespace::Stream, name) else { return Flow::unknown() };
-        let columns = stream_columns(self.db, self.root, item).as_ref().map(|columns| columns.as_ref().clone());
+        let Rows { columns, facts } = stream_rows(self.db, self.root, item);
+        let columns = columns.as_ref().map(|columns| columns.as_ref().clone());
         let output = Some(Input::Stream(item.key(self.db).clone()));
-        let Facts { gone, nature } = stream_facts(self.db, self.root, item).as_ref().clone();
+        let Facts { gone, nature } = facts.clone();
         Flow { columns, output, gone, nature }
     }
 

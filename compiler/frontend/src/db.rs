@@ -52,7 +52,17 @@ pub trait Db: salsa::Database {
 
     /// The fields that a source has outside.
     fn outside(&self, request: &Request) -> Outside;
+
+    /// A file's last text that was parsed, with its tree, if there was one.
+    fn parsed_before(&self, file: SourceFile) -> Option<Earlier>;
+
+    /// Keeps a file's text and tree for the next [`Db::parsed_before`].
+    fn keep_parsed(&self, file: SourceFile, parsed: Earlier);
 }
+
+/// A text and its tree. What a parse takes over of them is what it would have made itself, so that no query's answer depends
+/// on them.
+pub type Earlier = (Arc<str>, Arc<dfc_grammar::Parse>);
 
 /// Every file that was ever asked for.
 #[derive(Default)]
@@ -73,8 +83,12 @@ pub struct Database {
     system: Arc<dyn FileSystem>,
     files: Arc<Mutex<Files>>,
     asked: Arc<Asked>,
-    executed: Arc<Mutex<HashMap<salsa::IngredientIndex, usize>>>,
+    parsed: Arc<Mutex<HashMap<u32, Earlier>>>,
+    /// How often each query ran; `None`: nobody counts.
+    executed: Option<Counts>,
 }
+
+type Counts = Arc<Mutex<HashMap<salsa::IngredientIndex, usize>>>;
 
 #[salsa::db]
 impl salsa::Database for Database {}
@@ -116,19 +130,45 @@ impl Db for Database {
     fn outside(&self, request: &Request) -> Outside {
         self.asked.outside(self, request)
     }
+
+    fn parsed_before(&self, file: SourceFile) -> Option<Earlier> {
+        lock(&self.parsed).get(&file.index(self)).cloned()
+    }
+
+    fn keep_parsed(&self, file: SourceFile, parsed: Earlier) {
+        lock(&self.parsed).insert(file.index(self), parsed);
+    }
 }
 
 impl Database {
     /// A database over these files.
     pub fn new(system: Arc<dyn FileSystem>) -> Self {
-        let executed = Arc::<Mutex<HashMap<salsa::IngredientIndex, usize>>>::default();
+        Database::build(system, None)
+    }
+
+    /// A database that counts the queries that run, which costs time.
+    pub fn counting(system: Arc<dyn FileSystem>) -> Self {
+        Database::build(system, Some(Counts::default()))
+    }
+
+    fn build(system: Arc<dyn FileSystem>, executed: Option<Counts>) -> Self {
         let counts = executed.clone();
-        let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
-            if let salsa::EventKind::WillExecute { database_key } = event.kind {
-                *lock(&counts).entry(database_key.ingredient_index()).or_default() += 1;
-            }
-        })));
-        let db = Database { storage, system, files: Arc::default(), asked: Arc::default(), executed };
+        let count = counts.map(|counts| -> Box<dyn Fn(salsa::Event) + Send + Sync> {
+            Box::new(move |event| {
+                if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                    *lock(&counts).entry(database_key.ingredient_index()).or_default() += 1;
+                }
+            })
+        });
+        let storage = salsa::Storage::new(count);
+        let db = Database {
+            storage,
+            system,
+            files: Arc::default(),
+            asked: Arc::default(),
+            parsed: Arc::default(),
+            executed,
+        };
         Given::new(&db, BTreeMap::new());
         db
     }
@@ -207,10 +247,11 @@ impl Database {
         }
     }
 
-    /// How often each query ran since the last call, by its name.
+    /// How often each query ran since the last call, by its name; empty where nobody counts.
     pub fn take_executed(&self) -> BTreeMap<String, usize> {
         let mut named = BTreeMap::new();
-        for (query, count) in std::mem::take(&mut *lock(&self.executed)) {
+        let executed = self.executed.as_ref().map(|counts| std::mem::take(&mut *lock(counts)));
+        for (query, count) in executed.unwrap_or_default() {
             *named.entry(salsa::Database::ingredient_debug_name(self, query).into_owned()).or_default() += count;
         }
         named

@@ -99,19 +99,27 @@ impl Compiler {
         // With a mistake in a file, what is remembered must not show.
         let whole = program(&self.db, twin).files.iter().all(|file| parse(&self.db, *file).errors.is_empty());
         let root = if whole { twin } else { self.db.file(root) };
+        Findings { files: self.texts(root), diagnostics: report::diagnostics(&self.db, root).clone() }
+    }
+
+    /// The findings on one file of a root file's program that its own items and the program's structure give: the part of
+    /// [`Compiler::findings`] that doesn't wait for other files.
+    pub fn file_findings(&self, root: &Path, file: &Path) -> Findings {
+        let twin = self.recalling(root);
+        let whole = program(&self.db, twin).files.iter().all(|file| parse(&self.db, *file).errors.is_empty());
+        let own = self.db.file(file);
+        let (root, own) = if whole { (twin, self.db.twin(own)) } else { (self.db.file(root), own) };
+        let diagnostics = Arc::new(report::file_diagnostics(&self.db, root, own));
+        Findings { files: self.texts(root), diagnostics }
+    }
+
+    fn texts(&self, root: SourceFile) -> Vec<(PathBuf, Arc<str>)> {
         let files = program(&self.db, root).files.iter();
         let texts = files.map(|file| {
             let text = file.text(&self.db).clone().unwrap_or_default();
             (file.path(&self.db).clone(), text)
         });
-        Findings { files: texts.collect(), diagnostics: report::diagnostics(&self.db, root).clone() }
-    }
-
-    /// Computes ahead what the next keystroke may need: the findings as they are with a mistake in a file and without.
-    pub fn warm(&self, root: &Path) {
-        for root in [self.recalling(root), self.db.file(root)] {
-            report::diagnostics(&self.db, root);
-        }
+        texts.collect()
     }
 
     /// From which roots a file is to be seen: those among `known` that use it and are used by none themselves (or have a
@@ -170,7 +178,7 @@ impl Compiler {
 #[salsa::tracked]
 fn uses(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
     let items = parse(db, file).file.items.iter();
-    let paths = items.filter_map(|item| match &item.kind {
+    let paths = items.filter_map(|item| match item.kind.as_ref() {
         ItemKind::Use(used) => Some(used.path.as_str()),
         _ => None,
     });
@@ -180,5 +188,5 @@ fn uses(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
 /// Whether a file declares a job.
 #[salsa::tracked(returns(copy))]
 fn has_job(db: &dyn Db, file: SourceFile) -> bool {
-    parse(db, file).file.items.iter().any(|item| matches!(item.kind, ItemKind::Job(_)))
+    parse(db, file).file.items.iter().any(|item| matches!(*item.kind, ItemKind::Job(_)))
 }

@@ -97,7 +97,7 @@ impl<'db> Resolver<'_, 'db> {
     fn run(&mut self) {
         self.globals.broken.extend(self.program.hidden.iter().cloned());
         self.globals.streams = self.program.names_of(Namespace::Stream).map(str::to_string).collect();
-        for (Slot { name, .. }, item) in &self.program.names {
+        for (Slot { name, .. }, item) in self.program.declared(Namespace::Fn) {
             if let ItemKind::Fn(decl) = item.kind(self.db).as_ref() {
                 let function = UserFn { item: item.key(self.db).clone(), decl: decl.clone() };
                 self.globals.functions.insert(name.clone(), Arc::new(function));
@@ -160,10 +160,9 @@ impl<'db> Resolver<'_, 'db> {
     fn unknown_given(&mut self, name: &str) {
         let params: Vec<&str> = self
             .program
-            .names
-            .values()
-            .filter(|item| matches!(item.kind(self.db).as_ref(), ItemKind::Param(_)))
-            .map(|item| item.key(self.db).name.as_str())
+            .declared(Namespace::Value)
+            .filter(|(_, item)| matches!(item.kind(self.db).as_ref(), ItemKind::Param(_)))
+            .map(|(slot, _)| slot.name.as_str())
             .collect();
         let Some(first) = self.program.items.first() else { return };
         let at = Loc { item: first.key(self.db).clone(), span: ast::Span::new(0, 0) };

@@ -49,9 +49,14 @@ pub fn graph(db: &dyn Db, root: SourceFile) -> Arc<Graph> {
 }
 
 /// Whether a stream stands in a cycle.
-#[salsa::tracked(returns(copy))]
 pub fn is_cyclic<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> bool {
-    graph(db, root).cyclic.contains(item.key(db))
+    cyclic(db, root).contains(item.key(db))
+}
+
+/// The streams that stand in a cycle: one answer for all of them, which hardly ever changes.
+#[salsa::tracked]
+fn cyclic(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<ItemKey>> {
+    Arc::new(graph(db, root).cyclic.clone())
 }
 
 /// An edge: who reads whom, and where.
@@ -70,9 +75,9 @@ struct Edges {
 
 fn edges<'db>(db: &'db dyn Db, program: &Program<'db>, graph: &mut Graph) -> Edges {
     let mut edges = Edges { list: Vec::new(), meant: Vec::new(), misplaced: BTreeSet::new() };
-    for item in &program.items {
+    for item in program.flows(db) {
         let key = item.key(db);
-        let references = references(db, *item);
+        let references = references(db, item);
         if references.misplaced {
             edges.misplaced.insert(key.clone());
         }
@@ -267,7 +272,8 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
         graph.problems.push(problem);
         return;
     }
-    let mut sources = program.items.iter().filter(|item| matches!(item.kind(db).as_ref(), ItemKind::Source(_)));
+    let streams = program.items.iter().filter(|item| item.key(db).namespace == Namespace::Stream);
+    let mut sources = streams.filter(|item| matches!(item.kind(db).as_ref(), ItemKind::Source(_)));
     if sources.next().is_none() && edges.meant.is_empty() && graph.cyclic.is_empty() {
         let problem = LocalDiagnostic::error(
             "E0313",

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
+use dfc_ir::Options;
 use dfc_ir::plan::{CheckpointSettings, Op, OptionValue};
-use dfc_ir::{Options, Site};
-use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
 use crate::check::{ItemCheck, item_check};
 use crate::db::{Db, SourceFile};
-use crate::items::program;
+use crate::items::{file_items, is_flow, program};
 use crate::operators::{Operator, Role, table};
 use crate::places;
 pub use crate::settings::Delivery;
@@ -75,22 +75,20 @@ impl Guarantees {
 }
 
 /// An end of the graph with its declaration.
-pub struct Known<'a> {
-    item: &'a ItemKey,
-    check: &'a ItemCheck,
-    name: &'a str,
-    site: Site,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    at: Loc,
+    name: String,
     /// Its declaration.
     pub operator: &'static Operator,
     /// Its arguments.
-    pub options: &'a Options,
+    pub options: Options,
 }
 
-impl Known<'_> {
+impl Known {
     /// Where it is written.
     pub fn loc(&self) -> Loc {
-        let written = (self.site.0 as usize).checked_sub(1).and_then(|i| self.check.sites.get(i));
-        written.cloned().unwrap_or_else(|| places::name_of(self.item))
+        self.at.clone()
     }
 
     /// Its file.
@@ -126,11 +124,11 @@ impl Known<'_> {
 
     /// How a source goes on; `Err`: why it can't.
     fn resumes(&self) -> Result<String, String> {
-        let name = self.name;
+        let name = &self.name;
         if self.is_stream() {
             return Err(format!("`{name}` reads a stream, which can't be read again"));
         }
-        match self.operator.clause_for("resumes", self.options).and_then(|words| words.first()) {
+        match self.operator.clause_for("resumes", &self.options).and_then(|words| words.first()) {
             Some(word) => {
                 let known = RESUMES.iter().find(|(known, _)| known == word);
                 let place =
@@ -147,7 +145,8 @@ impl Known<'_> {
         if self.is_stream() {
             return (Delivery::AtLeastOnce, "at least once: what was written to a stream can't be taken back");
         }
-        match self.operator.clause_for("guarantees", self.options).and_then(|words| words.first()).map(String::as_str) {
+        match self.operator.clause_for("guarantees", &self.options).and_then(|words| words.first()).map(String::as_str)
+        {
             Some("exactly_once") => (Delivery::ExactlyOnce, "exactly once"),
             Some("idempotent") => (Delivery::ExactlyOnce, "exactly once: a row that is written again is the same row"),
             _ => (Delivery::AtLeastOnce, "at least once: rows since the last checkpoint may be written again"),
@@ -164,28 +163,40 @@ pub fn is_stream(path: &str) -> bool {
 #[salsa::tracked]
 pub fn guarantees(db: &dyn Db, root: SourceFile) -> Option<Arc<Guarantees>> {
     let settings = job(db, root).as_ref()?;
-    let checks = checks(db, root);
-    let known: Vec<Known<'_>> = checks.iter().flat_map(|(key, check)| ends(key, check)).collect();
-    let (sources, sinks): (Vec<&Known<'_>>, Vec<&Known<'_>>) =
-        known.iter().partition(|end| end.operator.role == Role::Source);
-    Some(Arc::new(judge(settings, &sources, &sinks, varying(&checks))))
+    let (sources, sinks): (Vec<&Known>, Vec<&Known>) =
+        known_ends(db, root).partition(|end| end.operator.role == Role::Source);
+    let varies = judged(db, root).flat_map(|file| &file.varies).cloned().collect();
+    Some(Arc::new(judge(settings, &sources, &sinks, varies)))
 }
 
 /// The sources and sinks of a program, as far as they are sound.
-pub fn known_ends(db: &dyn Db, root: SourceFile) -> Vec<Known<'_>> {
-    checks(db, root).into_iter().flat_map(|(key, check)| ends(key, check)).collect()
+pub fn known_ends(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Known> {
+    judged(db, root).flat_map(|file| &file.ends)
 }
 
-fn checks(db: &dyn Db, root: SourceFile) -> Vec<(&ItemKey, &ItemCheck)> {
-    let items = program(db, root).items.iter().filter_map(|item| {
-        let key = item.key(db);
-        let rows = matches!(key.namespace, Namespace::Stream | Namespace::Sink);
-        rows.then(|| (key, item_check(db, root, *item).as_ref()))
-    });
-    items.collect()
+fn judged(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Arc<Judged>> {
+    program(db, root).files.iter().map(move |file| judged_of(db, root, *file))
 }
 
-fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known<'a>> {
+/// What the items of a file say to the job's guarantees. It stays the same over most edits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Judged {
+    ends: Vec<Known>,
+    varies: Vec<String>,
+}
+
+#[salsa::tracked]
+fn judged_of(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Judged> {
+    let mut out = Judged::default();
+    for item in file_items(db, file).iter().filter(|item| is_flow(item.key(db))) {
+        let check = item_check(db, root, *item);
+        out.ends.extend(ends(item.key(db), check));
+        out.varies.extend(varying(check));
+    }
+    Arc::new(out)
+}
+
+fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known> + use<'a> {
     check.nodes.iter().filter_map(move |node| {
         let (connector, role, options) = match &node.op {
             Op::Source(source) => (&source.connector, Role::Source, &source.options),
@@ -193,23 +204,23 @@ fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Kno
             _ => return None,
         };
         let operator = table().get(connector, role)?;
-        Some(Known { item, check, name: &node.name, site: node.site, operator, options })
+        let written = (node.site.0 as usize).checked_sub(1).and_then(|i| check.sites.get(i));
+        let at = written.cloned().unwrap_or_else(|| places::name_of(item));
+        Some(Known { at, name: node.name.clone(), operator, options: options.clone() })
     })
 }
 
 /// Operators that keep whichever row comes first.
-fn varying(checks: &[(&ItemKey, &ItemCheck)]) -> Vec<String> {
-    let nodes = checks.iter().flat_map(|(_, check)| &check.nodes);
-    let which = nodes.filter_map(|node| match &node.op {
+fn varying(check: &ItemCheck) -> impl Iterator<Item = String> {
+    check.nodes.iter().filter_map(|node| match &node.op {
         Op::Distinct { keys, order } if order.is_empty() && !keys.is_empty() => {
             Some(format!("`{}` keeps the row that arrives first", node.name))
         }
         _ => None,
-    });
-    which.collect()
+    })
 }
 
-fn judge(settings: &JobCheck, sources: &[&Known<'_>], sinks: &[&Known<'_>], varies: Vec<String>) -> Guarantees {
+fn judge(settings: &JobCheck, sources: &[&Known], sinks: &[&Known], varies: Vec<String>) -> Guarantees {
     let mut out = Guarantees {
         delivery: Delivery::ExactlyOnce,
         weakened_by: Vec::new(),
@@ -228,7 +239,7 @@ fn judge(settings: &JobCheck, sources: &[&Known<'_>], sinks: &[&Known<'_>], vari
                 "can't go on in the middle".into()
             }
         };
-        if source.operator.clause_for("inexact", source.options).is_some() {
+        if source.operator.clause_for("inexact", &source.options).is_some() {
             let why = format!("`{}` may miss rows, or read some twice", source.name);
             weaken(&mut out, settings, Delivery::Inexact, why, source);
         }
@@ -247,7 +258,7 @@ fn judge(settings: &JobCheck, sources: &[&Known<'_>], sinks: &[&Known<'_>], vari
         (Some(_), Some(why)) => format!("a run starts again from the beginning: {why}"),
         (Some(checkpoint), None) => resumed(checkpoint),
     };
-    let endless = sources.iter().find(|s| s.operator.clause_for("bounded", s.options).is_none());
+    let endless = sources.iter().find(|s| s.operator.clause_for("bounded", &s.options).is_none());
     if let (Some(source), Some(off)) = (endless, &settings.off) {
         let message = "a job that never ends needs checkpoints: without them its rows never count as written";
         let problem = LocalDiagnostic::error("E0802", off.clone(), message, "switched off here")
@@ -258,8 +269,8 @@ fn judge(settings: &JobCheck, sources: &[&Known<'_>], sinks: &[&Known<'_>], vari
     out
 }
 
-fn end(known: &Known<'_>, words: String) -> End {
-    End { name: known.name.into(), connector: known.operator.name.clone(), words }
+fn end(known: &Known, words: String) -> End {
+    End { name: known.name.clone(), connector: known.operator.name.clone(), words }
 }
 
 fn resumed(checkpoint: &CheckpointSettings) -> String {
@@ -272,7 +283,7 @@ fn resumed(checkpoint: &CheckpointSettings) -> String {
 }
 
 /// Notes what an operator weakens, and refuses it where the job asks for more.
-fn weaken(out: &mut Guarantees, settings: &JobCheck, to: Delivery, why: String, by: &Known<'_>) {
+fn weaken(out: &mut Guarantees, settings: &JobCheck, to: Delivery, why: String, by: &Known) {
     out.delivery = out.delivery.min(to);
     if let Some((wanted, at)) = &settings.wanted
         && *wanted > to

@@ -24,7 +24,13 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
     if let Some(twin) = file.twin_of(db) {
         return parse(db, twin).clone();
     }
-    Arc::new(file.text(db).as_ref().map(|text| dfc_grammar::parse(text)).unwrap_or_default())
+    let Ok(text) = file.text(db) else { return Arc::default() };
+    let parsed = Arc::new(match db.parsed_before(file) {
+        Some((earlier_text, earlier)) => dfc_grammar::parse_again(text, &earlier_text, &earlier),
+        None => dfc_grammar::parse(text),
+    });
+    db.keep_parsed(file, (text.clone(), parsed.clone()));
+    parsed
 }
 
 /// An item of a file. Its identity is its key, so that an edit elsewhere leaves it what it was.
@@ -59,7 +65,7 @@ pub fn file_items<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<ItemNode<'db>> 
             let count = seen.entry((namespace, name.clone())).or_default();
             let key = ItemKey { file: file.index(db), namespace, name, nth: *count };
             *count += 1;
-            ItemNode::new(db, key, Arc::new(item.kind.clone()), item.start, remembered)
+            ItemNode::new(db, key, item.kind.clone(), item.start, remembered)
         })
         .collect()
 }
@@ -123,9 +129,19 @@ impl<'db> Program<'db> {
         self.names.get(&Slot::new(namespace, name)).copied()
     }
 
+    /// The first declaration of each name of a namespace, sorted by name.
+    pub fn declared(&self, namespace: Namespace) -> impl Iterator<Item = (&Slot, &ItemNode<'db>)> {
+        self.names.iter().filter(move |(slot, _)| slot.namespace == namespace)
+    }
+
     /// The names of a namespace, sorted.
     pub fn names_of(&self, namespace: Namespace) -> impl Iterator<Item = &str> {
-        self.names.keys().filter(move |slot| slot.namespace == namespace).map(|slot| slot.name.as_str())
+        self.declared(namespace).map(|(slot, _)| slot.name.as_str())
+    }
+
+    /// The sources, streams and sinks.
+    pub fn flows(&self, db: &'db dyn Db) -> impl Iterator<Item = ItemNode<'db>> {
+        self.items.iter().copied().filter(|item| is_flow(item.key(db)))
     }
 
     /// Items of the root file in a namespace, in source order.
@@ -134,6 +150,11 @@ impl<'db> Program<'db> {
         let wanted = |item: &&ItemNode<'db>| item.key(db).file == root && item.key(db).namespace == namespace;
         self.items.iter().filter(wanted).copied().collect()
     }
+}
+
+/// Whether an item is a source, a stream or a sink.
+pub fn is_flow(key: &ItemKey) -> bool {
+    matches!(key.namespace, Namespace::Stream | Namespace::Sink)
 }
 
 /// Everything that belongs to a root file.

@@ -18,7 +18,7 @@ use crate::settings::{JobCheck, job};
 #[salsa::tracked]
 pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     let Some(settings) = job(db, root) else { return Arc::default() };
-    let ends = known_ends(db, root);
+    let ends: Vec<&Known> = known_ends(db, root).collect();
     let mut out = Vec::new();
     rejects_apart(root.path(db), settings, &ends, &mut out);
     more_tasks_than_splits(settings, &ends, &mut out);
@@ -27,7 +27,7 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
 }
 
 /// The rejected rows and a sink's can't go to one file.
-fn rejects_apart(root: &Path, settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+fn rejects_apart(root: &Path, settings: &JobCheck, ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
     let Some(folder) = &settings.job.errors.to else { return };
     let file = beside(root, &format!("{folder}/{}", ErrorPolicy::file_name(&settings.job.name)));
     let Some(at) = settings.place("errors", "to") else { return };
@@ -42,9 +42,9 @@ fn rejects_apart(root: &Path, settings: &JobCheck, ends: &[Known<'_>], out: &mut
 }
 
 /// Tasks for which the sources have nothing to read.
-fn more_tasks_than_splits(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+fn more_tasks_than_splits(settings: &JobCheck, ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
     let (Some(tasks), Some(at)) = (settings.job.parallelism, settings.place("", "parallelism")) else { return };
-    let sources: Vec<&Known<'_>> = ends.iter().filter(|end| end.operator.role == Role::Source).collect();
+    let sources: Vec<&&Known> = ends.iter().filter(|end| end.operator.role == Role::Source).collect();
     let whole: Vec<String> = sources.iter().filter_map(|source| source.unsplittable()).collect();
     if whole.is_empty() || whole.len() < sources.len() || tasks <= whole.len() {
         return;
@@ -57,12 +57,12 @@ fn more_tasks_than_splits(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec
 }
 
 /// State that is lost with this machine's disk, while the target is elsewhere and keeps what it has.
-fn state_on_one_disk(settings: &JobCheck, ends: &[Known<'_>], out: &mut Vec<LocalDiagnostic>) {
+fn state_on_one_disk(settings: &JobCheck, ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
     let Some(checkpoint) = &settings.job.checkpoint else { return };
     if checkpoint.storage.as_ref().is_some_and(|storage| storage.contains("://")) {
         return;
     }
-    let server = |end: &&Known<'_>| {
+    let server = |end: &&&Known| {
         let url = matches!(end.options.get("url"), Some(url) if *url != OptionValue::Absent);
         end.operator.role == Role::Sink && url
     };

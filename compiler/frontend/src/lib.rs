@@ -54,8 +54,6 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     /// The files that the diagnostics' `FileId`s count: name and text, for the renderers.
     pub files: Vec<FileText>,
-    /// What the pipeline is, as far as it is known; for `check -v`.
-    pub summary: Summary,
 }
 
 impl Checked {
@@ -110,6 +108,11 @@ impl Compiler {
         Compiler::with_files(Arc::new(RealFiles))
     }
 
+    /// A compiler that counts the queries that run, for [`Compiler::query_counts`].
+    pub fn counting(files: Arc<dyn FileSystem>) -> Self {
+        Compiler { db: Database::counting(files) }
+    }
+
     /// A compiler over other files.
     pub fn with_files(files: Arc<dyn FileSystem>) -> Self {
         Compiler { db: Database::new(files) }
@@ -158,11 +161,12 @@ impl Compiler {
     }
 
     fn checked(&self, file: SourceFile) -> Checked {
-        Checked {
-            diagnostics: report::diagnostics(&self.db, file).as_ref().clone(),
-            files: self.files(file),
-            summary: report::summary(&self.db, file),
-        }
+        Checked { diagnostics: report::diagnostics(&self.db, file).as_ref().clone(), files: self.files(file) }
+    }
+
+    /// What the pipeline in `root` is, as far as it is known.
+    pub fn summary(&self, root: &Path) -> Summary {
+        report::summary(&self.db, self.db.file(root))
     }
 
     /// The files of a program, in the order of `FileId`s.

@@ -44,7 +44,7 @@ struct Lowering<'a> {
     db: &'a dyn Db,
     root: SourceFile,
     program: &'a Program<'a>,
-    places: Places<'a>,
+    places: Places<'a, 'a>,
     files: &'a [FileText],
     plan: Plan,
     sites: HashMap<Loc, Site>,

@@ -207,7 +207,7 @@ impl OperatorTable {
         let mut table = OperatorTable::default();
         for (_, text) in files {
             for item in dfc_grammar::parse(text).file.items {
-                if let ItemKind::Native(native) = &item.kind
+                if let ItemKind::Native(native) = item.kind.as_ref()
                     && let Some(operator) = operator(native, item.doc.clone())
                 {
                     table.by_name.insert((operator.name.clone(), operator.role), operator);

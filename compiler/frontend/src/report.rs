@@ -2,6 +2,7 @@
 //!
 //! Only here do byte offsets of whole files come in: everything before is untouched by an edit elsewhere.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
 use crate::guarantees::guarantees;
-use crate::items::{ItemNode, Program, parse, program};
+use crate::items::{ItemNode, Program, file_items, is_flow, parse, program};
 use crate::joblints::job_lints;
 use crate::places;
 use crate::settings::job;
@@ -28,39 +29,17 @@ use crate::{StreamSummary, Summary};
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
     let program = program(db, root);
-    let places = Places::new(db, program);
-    let mut out = Vec::new();
-    syntax(db, program, &mut out);
-    let mut found: Vec<&LocalDiagnostic> = program.problems.iter().collect();
-    // With a library missing, or an item whose name nobody knows, half the names would be unknown.
-    let whole =
-        !program.unknown_names && !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"));
-    if !program.unknown_names {
-        found.extend(&declarations(db, root).problems);
-        found.extend(job(db, root).iter().flat_map(|job| &job.diagnostics));
-    }
-    if whole {
-        found.extend(&graph(db, root).problems);
-        for item in &program.items {
-            if matches!(item.key(db).namespace, Namespace::Stream | Namespace::Sink) {
-                found.extend(&item_check(db, root, *item).diagnostics);
-                found.extend(unused(db, root, *item));
-            }
-            found.extend(operator_check(db, root, *item).iter());
+    let mut found = of_structure(db, root);
+    if whole(program) {
+        for file in &program.files {
+            found.extend(of_items(db, root, *file).iter());
         }
         if !program.broken {
             found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
             found.extend(job_lints(db, root).iter());
         }
     }
-    // Of a file with a syntax error nothing more is said, but that a file it uses can't be read.
-    found.retain(|problem| {
-        matches!(problem.code, "E0205" | "E0207") || !program.broken_files.contains(&problem.loc.item.file)
-    });
-    out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
-    allow::apply(db, program, &mut out);
-    out.sort_by(|a, b| (a.place, a.severity, a.code).cmp(&(b.place, b.severity, b.code)));
-    out.dedup();
+    let mut out = placed(db, program, &program.files, found);
     limited(&mut out);
     // One lock file that can't be used is one mistake, however many sources look into it.
     let mut lock = 0;
@@ -69,6 +48,80 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
         problem.code != "E0704" || lock == 1
     });
     Arc::new(out)
+}
+
+/// The findings on one file that its own items give, and those on the program's structure: the answer to a key in it, which
+/// [`diagnostics`] may complete by what other files and the job as a whole say of it.
+pub fn file_diagnostics(db: &dyn Db, root: SourceFile, file: SourceFile) -> Vec<Diagnostic> {
+    let program = program(db, root);
+    let Some(index) = program.files.iter().position(|f| *f == file) else { return Vec::new() };
+    let mut found: Vec<&LocalDiagnostic> = if program.broken_files.contains(&file.index(db)) {
+        program.problems.iter().collect()
+    } else {
+        let items = whole(program).then(|| of_items(db, root, file).iter());
+        of_structure(db, root).into_iter().chain(items.into_iter().flatten()).collect()
+    };
+    found.retain(|problem| problem.loc.item.file == file.index(db));
+    let mut out = placed(db, program, &[file], found);
+    out.retain(|problem| problem.place.file == FileId(index as u32));
+    limited(&mut out);
+    out
+}
+
+/// Whether names can be told unknown: with a library missing, or an item whose name nobody knows, half of them would be.
+fn whole(program: &Program<'_>) -> bool {
+    !program.unknown_names && !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"))
+}
+
+/// What is wrong with a program beside its streams and sinks.
+fn of_structure(db: &dyn Db, root: SourceFile) -> Vec<&LocalDiagnostic> {
+    let program = program(db, root);
+    let mut found: Vec<&LocalDiagnostic> = program.problems.iter().collect();
+    if !program.unknown_names {
+        found.extend(&declarations(db, root).problems);
+        found.extend(job(db, root).iter().flat_map(|job| &job.diagnostics));
+    }
+    if whole(program) {
+        found.extend(&graph(db, root).problems);
+    }
+    found
+}
+
+/// What is wrong with a file's streams, sinks and operators.
+#[salsa::tracked]
+fn of_items(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
+    let mut found = Vec::new();
+    for item in file_items(db, file) {
+        if is_flow(item.key(db)) {
+            found.extend_from_slice(&item_check(db, root, *item).diagnostics);
+            found.extend_from_slice(unused(db, root, *item));
+        }
+        if item.key(db).namespace == Namespace::Operator {
+            found.extend_from_slice(operator_check(db, root, *item));
+        }
+    }
+    Arc::new(found)
+}
+
+/// Findings with their places, sorted, together with the syntax errors of these files.
+fn placed<'db>(
+    db: &'db dyn Db,
+    program: &Program<'db>,
+    files: &[SourceFile],
+    mut found: Vec<&LocalDiagnostic>,
+) -> Vec<Diagnostic> {
+    let places = Places::new(db, program);
+    let mut out = Vec::new();
+    syntax(db, program, files, &mut out);
+    // Of a file with a syntax error nothing more is said, but that a file it uses can't be read.
+    found.retain(|problem| {
+        matches!(problem.code, "E0205" | "E0207") || !program.broken_files.contains(&problem.loc.item.file)
+    });
+    out.extend(found.into_iter().map(|problem| places.diagnostic(problem)));
+    allow::apply(db, program, files, &mut out);
+    out.sort_by(|a, b| (a.place, a.severity, a.code).cmp(&(b.place, b.severity, b.code)));
+    out.dedup();
+    out
 }
 
 /// Findings that are shown. More come from a file of another kind, or from one mistake that is made everywhere.
@@ -91,8 +144,8 @@ fn limited(out: &mut Vec<Diagnostic>) {
 }
 
 /// Files that can't be read, and syntax errors.
-fn syntax(db: &dyn Db, program: &Program<'_>, out: &mut Vec<Diagnostic>) {
-    for (index, file) in program.files.iter().enumerate() {
+fn syntax(db: &dyn Db, program: &Program<'_>, files: &[SourceFile], out: &mut Vec<Diagnostic>) {
+    for (index, file) in program.files.iter().enumerate().filter(|(_, file)| files.contains(file)) {
         let place = |span: Span| Place { file: FileId(index as u32), start: span.start, end: span.end };
         if let Err(why) = file.text(db) {
             let message = format!("can't read `{}`: {why}", file.path(db).display());
@@ -115,26 +168,34 @@ fn syntax(db: &dyn Db, program: &Program<'_>, out: &mut Vec<Diagnostic>) {
 }
 
 /// Where the items of a program stand.
-pub struct Places<'db> {
+pub struct Places<'p, 'db> {
     db: &'db dyn Db,
-    items: HashMap<&'db ItemKey, (FileId, ItemNode<'db>)>,
+    program: &'p Program<'db>,
+    /// Counted when the first place is asked for: most programs have no findings.
+    items: OnceCell<HashMap<&'db ItemKey, (FileId, ItemNode<'db>)>>,
 }
 
-impl<'db> Places<'db> {
+impl<'p, 'db> Places<'p, 'db> {
     /// The items of a program.
-    pub fn new(db: &'db dyn Db, program: &Program<'db>) -> Self {
-        let files: HashMap<u32, FileId> =
-            program.files.iter().enumerate().map(|(i, file)| (file.index(db), FileId(i as u32))).collect();
-        let items = program.items.iter().filter_map(|item| {
-            let key = item.key(db);
-            Some((key, (*files.get(&key.file)?, *item)))
-        });
-        Places { db, items: items.collect() }
+    pub fn new(db: &'db dyn Db, program: &'p Program<'db>) -> Self {
+        Places { db, program, items: OnceCell::new() }
+    }
+
+    fn items(&self) -> &HashMap<&'db ItemKey, (FileId, ItemNode<'db>)> {
+        self.items.get_or_init(|| {
+            let (db, files) = (self.db, self.program.files.iter().enumerate());
+            let files: HashMap<u32, FileId> = files.map(|(i, file)| (file.index(db), FileId(i as u32))).collect();
+            let items = self.program.items.iter().filter_map(|item| {
+                let key = item.key(db);
+                Some((key, (*files.get(&key.file)?, *item)))
+            });
+            items.collect()
+        })
     }
 
     /// The place of a span inside an item.
     pub fn place(&self, loc: &Loc) -> Place {
-        match self.items.get(&loc.item) {
+        match self.items().get(&loc.item) {
             Some((file, item)) => {
                 let span = places::resolve(item.kind(self.db), loc.span).shift(item.start(self.db));
                 Place { file: *file, start: span.start, end: span.end }

@@ -11,7 +11,7 @@ use dfc_typeck::{Globals, Namespace};
 
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
-use crate::items::{ItemNode, find};
+use crate::items::{ItemNode, Slot, find, program};
 
 /// The declarations as an item sees them. Two are equal where the program has the same names and what the item mentions,
 /// itself or by a function or an operator that it uses, is the same.
@@ -74,6 +74,14 @@ fn keys(db: &dyn Db, root: SourceFile) -> Keys {
     Keys { print: hasher.finish(), names: Arc::new(names) }
 }
 
+/// The names of functions and of users' operators: what is mentioned by way of another item goes through these.
+#[salsa::tracked]
+fn callable(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<Slot>> {
+    let program = program(db, root);
+    let of = |namespace| program.declared(namespace).map(|(slot, _)| slot.clone());
+    Arc::new(of(Namespace::Fn).chain(of(Namespace::Operator)).collect())
+}
+
 #[salsa::tracked]
 fn streams(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<String>> {
     Arc::new(globals(db, root).streams.clone())
@@ -82,16 +90,17 @@ fn streams(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<String>> {
 /// The names of declarations that an item mentions, also through what it uses.
 #[salsa::tracked]
 fn mentioned<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<BTreeSet<String>> {
-    let (keys, streams) = (keys(db, root), streams(db, root));
+    let (keys, streams, callable) = (keys(db, root), streams(db, root), callable(db, root));
     let mut out = BTreeSet::new();
     let mut open = vec![item];
     while let Some(item) = open.pop() {
         for name in names(db, item).iter() {
             let known = keys.names.contains(name) || streams.contains(name);
             // A user's operator is no value, but what its declaration mentions counts.
-            let used = [Namespace::Fn, Namespace::Operator].map(|namespace| find(db, root, namespace, name));
-            if (known || used.iter().any(Option::is_some)) && out.insert(name.clone()) {
-                open.extend(used.into_iter().flatten());
+            let used = [Namespace::Fn, Namespace::Operator].map(|namespace| Slot::new(namespace, name.as_str()));
+            let mut used = used.iter().filter(|slot| callable.contains(*slot)).peekable();
+            if (known || used.peek().is_some()) && out.insert(name.clone()) {
+                open.extend(used.filter_map(|slot| find(db, root, slot.namespace, name)));
             }
         }
     }

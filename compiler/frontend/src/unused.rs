@@ -35,10 +35,10 @@ type Reads = Option<BTreeMap<ItemKey, BTreeSet<usize>>>;
 fn reader_map<'db>(db: &'db dyn Db, root: SourceFile) -> BTreeMap<String, Vec<ItemNode<'db>>> {
     let program = program(db, root);
     let mut map: BTreeMap<String, Vec<ItemNode<'db>>> = BTreeMap::new();
-    for item in &program.items {
-        for reference in &references(db, *item).reads {
+    for item in program.flows(db) {
+        for reference in &references(db, item).reads {
             if let Some(read) = program.find(Namespace::Stream, &reference.name) {
-                map.entry(read.key(db).name.clone()).or_default().push(*item);
+                map.entry(read.key(db).name.clone()).or_default().push(item);
             }
         }
     }
@@ -66,6 +66,21 @@ fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Rea
     Arc::new(Some(reads))
 }
 
+/// The columns of an item that its readers read; `None`: one of them has errors. It stays what it is where a reader of many
+/// streams, such as the sink, changes what it reads of another.
+#[salsa::tracked]
+fn wanted<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Option<BTreeSet<usize>> {
+    let mut wanted = BTreeSet::new();
+    let readers = readers(db, root, item);
+    if readers.is_empty() {
+        wanted.extend(0..item_check(db, root, item).columns.as_ref().map_or(0, |columns| columns.len()));
+    }
+    for reader in readers {
+        wanted.extend(reads(db, root, *reader).as_ref().as_ref()?.get(item.key(db)).into_iter().flatten());
+    }
+    Some(wanted)
+}
+
 /// Computed fields of a stream or sink that nothing reads.
 #[salsa::tracked]
 pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<LocalDiagnostic> {
@@ -76,16 +91,8 @@ pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Ve
     if check.computed.is_empty() || (check.output.is_none() && item.key(db).namespace == Namespace::Stream) {
         return Vec::new();
     }
-    let mut wanted = BTreeSet::new();
-    let readers = readers(db, root, item);
-    if readers.is_empty() {
-        wanted.extend(0..check.columns.as_ref().map_or(0, |columns| columns.len()));
-    }
-    for reader in readers {
-        let Some(reads) = reads(db, root, *reader).as_ref() else { return Vec::new() };
-        wanted.extend(reads.get(item.key(db)).into_iter().flatten());
-    }
-    let needed = needed_columns(check, wanted);
+    let Some(wanted) = wanted(db, root, item) else { return Vec::new() };
+    let needed = needed_columns(check, wanted.clone());
     let idle = check.computed.iter().filter(|computed| !needed.nodes[computed.node].contains(&computed.column));
     idle.map(|computed| {
         let name = &computed.name;

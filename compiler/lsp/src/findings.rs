@@ -1,7 +1,7 @@
 //! Findings for the client: those of `dfc check`, from every root that a file belongs to.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dfc_compiler::editor::Findings;
@@ -18,6 +18,14 @@ const SOURCE: &str = "dfc";
 
 /// Warnings on what nothing uses: shown faded.
 const UNUSED: &[&str] = &["E0303", "E0304"];
+
+/// What the job as a whole is told, wherever it is shown.
+const OF_THE_JOB: &[&str] = &["E0315", "E0801", "E0802", "W0801", "W0802"];
+
+/// Whether a finding is one on the job as a whole.
+pub fn is_of_the_job(finding: &ls_types::Diagnostic) -> bool {
+    matches!(&finding.code, Some(NumberOrString::String(code)) if OF_THE_JOB.contains(&code.as_str()))
+}
 
 /// The findings on one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,20 +69,20 @@ pub fn all(snapshot: &Snapshot) -> BTreeMap<PathBuf, FileFindings> {
     out
 }
 
-/// Computes ahead what findings will be made of when a line is broken, or whole again.
-pub fn warm(snapshot: &Snapshot) {
-    let roots =
-        snapshot.documents.iter().flat_map(|document| snapshot.compiler.roots_of(&document.path, &snapshot.known));
-    for root in roots.collect::<std::collections::BTreeSet<_>>() {
-        snapshot.compiler.warm(&root);
-    }
-}
-
 /// The findings on one file, from all its roots.
 pub fn of(snapshot: &Snapshot, file: &PathBuf) -> Vec<ls_types::Diagnostic> {
+    from_roots(snapshot, file, |root| snapshot.compiler.findings(root))
+}
+
+/// The findings on one file that don't wait for other files, from all its roots.
+pub fn own(snapshot: &Snapshot, file: &PathBuf) -> Vec<ls_types::Diagnostic> {
+    from_roots(snapshot, file, |root| snapshot.compiler.file_findings(root, file))
+}
+
+fn from_roots(snapshot: &Snapshot, file: &PathBuf, ask: impl Fn(&Path) -> Findings) -> Vec<ls_types::Diagnostic> {
     let mut list: Vec<ls_types::Diagnostic> = Vec::new();
     for root in snapshot.compiler.roots_of(file, &snapshot.known) {
-        let findings = snapshot.compiler.findings(&root);
+        let findings = ask(&root);
         let files = Files::new(snapshot, &findings);
         let own = |place: &Place| {
             findings.files.get(place.file.0 as usize).is_some_and(|(path, _)| {

@@ -5,7 +5,7 @@
 //! with "content modified". Findings are computed after all messages that have come are taken in, on a thread of their
 //! own, so that a burst of keystrokes is checked once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,6 +61,8 @@ pub enum Ended {
 enum Event {
     /// A request was worked on: with its answer.
     Done(RequestId, Result<Value, Failure>),
+    /// The findings of a generation on one file, as far as they don't wait for other files.
+    Own(u64, PathBuf, FileFindings),
     /// The findings of a generation.
     Findings(u64, Result<BTreeMap<PathBuf, FileFindings>, Stopped>),
     /// The pipeline files below the folders.
@@ -100,6 +102,8 @@ pub struct Server {
     shown: BTreeMap<PathBuf, FileFindings>,
     /// Whether something has changed since findings were asked for.
     stale: bool,
+    /// The documents that were changed since then.
+    edited: BTreeSet<PathBuf>,
     /// Counts what was asked for: older findings are thrown away.
     generation: u64,
     sent: i32,
@@ -128,6 +132,7 @@ impl Server {
             running: HashMap::new(),
             shown: BTreeMap::new(),
             stale: false,
+            edited: BTreeSet::new(),
             generation: 0,
             sent: 0,
             events,
@@ -357,6 +362,7 @@ impl Server {
                 match documents.change(&uri, version, content_changes, self.client.encoding) {
                     Some(document) => {
                         self.compiler.set_file(&document.path, document.text.text.to_string());
+                        self.edited.insert(document.path.clone());
                         self.stale = true;
                     }
                     None => {
@@ -438,15 +444,24 @@ impl Server {
 
     // --- findings ---
 
-    /// Has the findings computed.
+    /// Has the findings computed: first those on the documents that were changed, whose author waits for them.
     fn check(&mut self) {
         self.generation += 1;
         let (snapshot, events, generation) = (self.snapshot(), self.events.clone(), self.generation);
+        let edited = if self.client.pulls { BTreeSet::new() } else { std::mem::take(&mut self.edited) };
         self.checking.spawn(move || {
+            for path in edited {
+                let Some(version) = snapshot.documents.by_path(&path).map(|document| document.version) else {
+                    continue;
+                };
+                // If it fails, so does the whole below, which says why.
+                if let Ok(list) = ask(|| findings::own(&snapshot, &path)) {
+                    let findings = FileFindings { version: Some(version), list };
+                    drop(events.send(Event::Own(generation, path, findings)));
+                }
+            }
             let found = ask(|| findings::all(&snapshot));
             drop(events.send(Event::Findings(generation, found)));
-            // What comes next is computed while the client shows it; the next edit stops this.
-            let _ = ask(|| findings::warm(&snapshot));
         });
     }
 
@@ -459,7 +474,8 @@ impl Server {
                     self.know();
                 }
             }
-            Event::Findings(generation, _) if generation != self.generation => {}
+            Event::Own(generation, ..) | Event::Findings(generation, _) if generation != self.generation => {}
+            Event::Own(_, path, findings) => self.publish_own(path, findings),
             Event::Findings(_, Ok(found)) => self.publish(found),
             // What changed asks anew.
             Event::Findings(_, Err(Stopped::Changed | Stopped::Asked)) => {}
@@ -467,6 +483,24 @@ impl Server {
                 self.note(MessageType::ERROR, format!("checking failed inside dfc; please report it: {words}"));
             }
         }
+    }
+
+    /// Pushes what a changed document says by itself. What the job as a whole says stays until it is known anew.
+    fn publish_own(&mut self, path: PathBuf, findings: FileFindings) {
+        let before = self.shown.get(&path);
+        let of_the_job = |before: &FileFindings| before.list.iter().any(findings::is_of_the_job);
+        let Some(document) = self.documents.by_path(&path) else { return };
+        if before == Some(&findings) || before.is_some_and(of_the_job) {
+            return;
+        }
+        self.push(document.uri.clone(), &findings);
+        self.shown.insert(path, findings);
+    }
+
+    fn push(&self, uri: Uri, findings: &FileFindings) {
+        let params = PublishDiagnosticsParams { uri, diagnostics: findings.list.clone(), version: findings.version };
+        let message = lsp_server::Notification::new(PublishDiagnostics::METHOD.to_owned(), params);
+        self.send(Outgoing::Message(message.into()));
     }
 
     /// Pushes what is new.
@@ -486,10 +520,7 @@ impl Server {
                 continue;
             }
             let Some(uri) = document.map(|d| d.uri.clone()).or_else(|| uri_of(path)) else { continue };
-            let params =
-                PublishDiagnosticsParams { uri, diagnostics: findings.list.clone(), version: findings.version };
-            let message = lsp_server::Notification::new(PublishDiagnostics::METHOD.to_owned(), params);
-            self.send(Outgoing::Message(message.into()));
+            self.push(uri, findings);
         }
         self.shown = found;
         if others_changed && self.client.refreshes_diagnostics {

@@ -3,7 +3,7 @@
 //! It knows signatures, docs and examples; nothing about bodies.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dfc_grammar::ast;
 
@@ -53,7 +53,7 @@ impl FunctionTable {
         for (file, text) in files {
             let group = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".df");
             for item in dfc_grammar::parse(text).file.items {
-                let ast::ItemKind::Native(decl) = item.kind else { continue };
+                let ast::ItemKind::Native(decl) = Arc::unwrap_or_clone(item.kind) else { continue };
                 let aggregate = match decl.role {
                     ast::NativeRole::Fn => false,
                     ast::NativeRole::Agg => true,

@@ -20,8 +20,8 @@ fn declared() -> Vec<(Item, Native)> {
         let parse = dfc_grammar::parse(text);
         assert_eq!(parse.errors, vec![], "{name}");
         for item in parse.file.items {
-            match item.kind.clone() {
-                ItemKind::Native(native) => all.push((item, native)),
+            match item.kind.as_ref() {
+                ItemKind::Native(native) => all.push((item.clone(), native.clone())),
                 _ => panic!("{name} declares something that is no function"),
             }
         }

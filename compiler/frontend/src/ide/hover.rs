@@ -439,7 +439,7 @@ impl About<'_> {
         }
         let text = self.token.text(self.view.text);
         let item = dfc_grammar::parse(&format!("const x = {text}")).file.items.into_iter().next()?;
-        let ItemKind::Const(constant) = item.kind else { return None };
+        let ItemKind::Const(constant) = item.kind.as_ref() else { return None };
         let key = ItemKey {
             file: self.view.file.index(self.view.db),
             namespace: Namespace::Value,

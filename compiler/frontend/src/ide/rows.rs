@@ -2,6 +2,8 @@
 //!
 //! It may not know what is asked about the fields.
 
+use std::sync::Arc;
+
 use dfc_grammar::TokenKind as T;
 use dfc_grammar::ast::{Chain, ExprKind, ItemKind};
 use dfc_ir::DataType;
@@ -35,7 +37,7 @@ impl Fragment {
         if !parse.errors.is_empty() {
             return None;
         }
-        let kind = parse.file.items.into_iter().next()?.kind;
+        let kind = Arc::unwrap_or_clone(parse.file.items.into_iter().next()?.kind);
         let key = ItemKey {
             file: view.file.index(view.db),
             namespace: Namespace::Stream,
@@ -182,7 +184,7 @@ fn without_broken(view: &View<'_>, cursor: &Cursor<'_>, from: usize, to: usize) 
         }
     }
     let kind = dfc_grammar::parse(&format!("{HEAD}{code}")).file.items.into_iter().next()?.kind;
-    let ItemKind::Stream(stream) = &kind else { return None };
+    let ItemKind::Stream(stream) = kind.as_ref() else { return None };
     let key =
         ItemKey { file: view.file.index(view.db), namespace: Namespace::Stream, name: String::new(), nth: u32::MAX };
     let trace = trace(view.db, view.root, &key, &kind, false);

@@ -220,7 +220,7 @@ pub fn folds(compiler: &Compiler, file: &Path) -> Vec<Fold> {
     let mut uses: Option<(u32, u32)> = None;
     for item in &parsed.file.items {
         let end = item.start + item.len;
-        match &item.kind {
+        match item.kind.as_ref() {
             ItemKind::Use(_) => uses = Some((uses.map_or(item.start, |(start, _)| start), end)),
             ItemKind::Source(_) | ItemKind::Stream(_) | ItemKind::Sink(_) | ItemKind::Fn(_) => {
                 // The first line stays.

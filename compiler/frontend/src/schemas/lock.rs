@@ -57,7 +57,7 @@ impl Lock {
         let mut lock = Lock::default();
         for item in &parse.file.items {
             let at = |span: Span, why: &str| format!("line {}: {why}", line(item.start + span.start));
-            let ItemKind::Source(source) = &item.kind else {
+            let ItemKind::Source(source) = item.kind.as_ref() else {
                 return Err(at(Span::default(), "it holds sources with their `schema:` and nothing else"));
             };
             let own = text.get(item.start as usize..).unwrap_or_default();

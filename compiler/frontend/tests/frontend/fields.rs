@@ -1,15 +1,19 @@
 //! Fields from operator to operator (D7, D8), and what a refused one silences.
 
-use crate::{HEAD, check, expect};
+use std::path::Path;
+
+use crate::{HEAD, check, compiler, expect};
 
 /// The fields that the sink is given.
 fn fields(chain: &str) -> Vec<String> {
-    let checked = check(&format!(
+    let text = format!(
         "{HEAD}source users = csv(\"u.csv\", schema: User)\nsink {{ {chain} |> discard() users |> discard() }}\n"
-    ));
+    );
+    let compiler = compiler(&[("p/main.df", &text)]);
+    let checked = compiler.check(Path::new("p/main.df"));
     let shown = dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
     assert!(!checked.has_errors(), "{shown}");
-    let schema = checked.summary.sinks[0].schema.clone().unwrap_or_default();
+    let schema = compiler.summary(Path::new("p/main.df")).sinks[0].schema.clone().unwrap_or_default();
     schema.fields.iter().map(|f| format!("{}: {}", f.name, f.ty)).collect()
 }
 

@@ -29,7 +29,7 @@ source orders = csv(\"orders.csv\", schema: Order)
 pub fn compiler(files: &[(&str, &str)]) -> Compiler {
     let files: BTreeMap<PathBuf, String> =
         files.iter().map(|(path, text)| (PathBuf::from(path), text.to_string())).collect();
-    Compiler::with_files(Arc::new(MemoryFiles { files }))
+    Compiler::counting(Arc::new(MemoryFiles { files }))
 }
 
 /// Checks one file.

@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Vec<Arg> {
     let source = format!("stream s = x |> f({text})\n");
     let parse = dfc_grammar::parse(&source);
     assert!(parse.errors.is_empty(), "{text}: {:?}", parse.errors);
-    match parse.file.items.into_iter().next().map(|item| item.kind) {
+    match parse.file.items.first().map(|item| item.kind.as_ref()) {
         Some(ItemKind::Stream(stream)) => stream.chain.links[0].args.clone(),
         other => panic!("{text}: {other:?}"),
     }
@@ -54,7 +54,7 @@ pub fn parse_one(text: &str) -> Ast {
 pub fn columns(record: &str) -> Vec<Column> {
     let parse = dfc_grammar::parse(record);
     assert!(parse.errors.is_empty(), "{:?}", parse.errors);
-    let Some(ItemKind::Record(record)) = parse.file.items.into_iter().next().map(|item| item.kind) else {
+    let Some(ItemKind::Record(record)) = parse.file.items.first().map(|item| item.kind.as_ref()) else {
         panic!("no record")
     };
     let globals = Globals::default();
@@ -89,7 +89,7 @@ pub fn globals(fns: &str) -> Globals {
     let parse = dfc_grammar::parse(fns);
     assert!(parse.errors.is_empty(), "{fns}: {:?}", parse.errors);
     for parsed in parse.file.items {
-        let ItemKind::Fn(decl) = parsed.kind else { panic!("only fns") };
+        let ItemKind::Fn(decl) = Arc::unwrap_or_clone(parsed.kind) else { panic!("only fns") };
         let name = decl.name.text.clone();
         let item = item(Namespace::Fn, &name);
         globals.functions.insert(name, Arc::new(UserFn { item, decl }));
