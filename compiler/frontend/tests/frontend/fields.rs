@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{HEAD, check, compiler, expect};
+use crate::{HEAD, compiler, expect};
 
 /// The fields that the sink is given.
 fn fields(chain: &str) -> Vec<String> {
