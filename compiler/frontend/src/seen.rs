@@ -36,7 +36,7 @@ pub fn seen<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Seen
     let globals = globals(db, root);
     let mut hasher = DefaultHasher::new();
     keys(db, root).hash(&mut hasher);
-    for name in mentioned(db, root, item).iter() {
+    for name in &mentioned(db, root, item) {
         name.hash(&mut hasher);
         globals.values.get(name).hash(&mut hasher);
         globals.functions.get(name).hash(&mut hasher);
@@ -88,8 +88,7 @@ fn streams(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<String>> {
 }
 
 /// The names of declarations that an item mentions, also through what it uses.
-#[salsa::tracked]
-fn mentioned<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<BTreeSet<String>> {
+fn mentioned<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> BTreeSet<String> {
     let (keys, streams, callable) = (keys(db, root), streams(db, root), callable(db, root));
     let mut out = BTreeSet::new();
     let mut open = vec![item];
@@ -104,7 +103,7 @@ fn mentioned<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc
             }
         }
     }
-    Arc::new(out)
+    out
 }
 
 /// Every text in an item's tree: its names, and some that are none.

@@ -45,11 +45,6 @@ fn reader_map<'db>(db: &'db dyn Db, root: SourceFile) -> BTreeMap<String, Vec<It
     map
 }
 
-#[salsa::tracked]
-fn readers<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<ItemNode<'db>> {
-    reader_map(db, root).get(&item.key(db).name).cloned().unwrap_or_default()
-}
-
 /// What an item reads of others where all that it gives is wanted.
 #[salsa::tracked]
 fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Reads> {
@@ -71,7 +66,7 @@ fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Rea
 #[salsa::tracked]
 fn wanted<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Option<BTreeSet<usize>> {
     let mut wanted = BTreeSet::new();
-    let readers = readers(db, root, item);
+    let readers = reader_map(db, root).get(&item.key(db).name).map(Vec::as_slice).unwrap_or_default();
     if readers.is_empty() {
         wanted.extend(0..item_check(db, root, item).columns.as_ref().map_or(0, |columns| columns.len()));
     }
