@@ -174,6 +174,47 @@ impl Saved {
         }
     }
 
+    /// The same in pieces of about `limit` bytes, in their order: the first one replaces what the whole would, the others are
+    /// added to it.
+    pub(crate) fn pieces(self, limit: usize) -> Vec<Saved> {
+        match self {
+            Saved::Groups(groups) if groups.memory_bytes() > limit => {
+                groups.split(limit).into_iter().map(Saved::Groups).collect()
+            }
+            Saved::Rows { batches, arrivals } => {
+                let mut out: Vec<(Vec<Batch>, Vec<(u64, u32)>)> = vec![(Vec::new(), Vec::new())];
+                let (mut bytes, mut arrivals) = (0, arrivals.into_iter());
+                for batch in batches {
+                    let size: usize = batch.columns.iter().map(|column| column.get_array_memory_size()).sum();
+                    if bytes + size > limit && bytes > 0 {
+                        out.push((Vec::new(), Vec::new()));
+                        bytes = 0;
+                    }
+                    bytes += size;
+                    if let Some((batches, of_rows)) = out.last_mut() {
+                        of_rows.extend(arrivals.by_ref().take(batch.rows));
+                        batches.push(batch);
+                    }
+                }
+                out.into_iter().map(|(batches, arrivals)| Saved::Rows { batches, arrivals }).collect()
+            }
+            Saved::Seen { bytes, ends } if bytes.len() > limit => {
+                let mut out = Vec::new();
+                let (mut start, mut from) = (0u64, 0);
+                for number in 0..ends.len() {
+                    if number + 1 == ends.len() || ends[number + 1] - start > limit as u64 {
+                        let piece = bytes[start as usize..ends[number] as usize].to_vec();
+                        let ends_of = ends[from..=number].iter().map(|end| end - start).collect();
+                        out.push(Saved::Seen { bytes: piece, ends: ends_of });
+                        (start, from) = (ends[number], number + 1);
+                    }
+                }
+                out
+            }
+            small => vec![small],
+        }
+    }
+
     /// Its bytes.
     ///
     /// # Errors
@@ -281,4 +322,51 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Vec<u64>, RunError> {
 /// Groups as [`Saved::Groups`] wrote them, part by part.
 pub(crate) fn groups(spec: &AggregateSpec, parts: &[Vec<u8>]) -> Result<GroupTable, RunError> {
     GroupTable::from_parts(spec, parts).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dfc_batch::ColumnBuilder;
+    use dfc_ir::{DataType, Type, Value};
+
+    fn batch(seq: u64, rows: usize) -> Batch {
+        let mut column = ColumnBuilder::new(&DataType::of(Type::INT64), rows);
+        (0..rows).for_each(|row| column.push(&Value::Int(seq as i128 * 1_000 + row as i128)));
+        Batch::new(vec![column.finish()], rows, seq)
+    }
+
+    /// Large state is stored in pieces, which are the whole when they are read one after another (D13).
+    #[test]
+    fn pieces_are_the_whole() {
+        for limit in [1, 500, 5_000, usize::MAX] {
+            let batches: Vec<Batch> = (0..20).map(|seq| batch(seq, 1 + seq as usize * 7)).collect();
+            let total: usize = batches.iter().map(|batch| batch.rows).sum();
+            let arrivals: Vec<(u64, u32)> = (0..total).map(|row| (row as u64 / 10, row as u32)).collect();
+            let pieces = Saved::Rows { batches: batches.clone(), arrivals: arrivals.clone() }.pieces(limit);
+            assert_eq!(pieces.len() > 1, limit < usize::MAX);
+            let (mut again, mut places) = (Vec::new(), Vec::new());
+            for piece in pieces {
+                let read = rows(&piece.archive().unwrap(), Some(1)).unwrap();
+                again.extend(read.batches);
+                places.extend(read.arrivals);
+            }
+            let flat = |batches: &[Batch]| -> Vec<_> { batches.iter().map(|b| (b.seq, b.columns.clone())).collect() };
+            assert_eq!(flat(&again), flat(&batches));
+            assert_eq!(places, arrivals);
+
+            let keys: Vec<Vec<u8>> = (0..200u8).map(|number| vec![number; usize::from(number) % 9]).collect();
+            let bytes = keys.concat();
+            let ends = keys.iter().scan(0, |end, key| {
+                Some({
+                    *end += key.len() as u64;
+                    *end
+                })
+            });
+            let pieces = Saved::Seen { bytes, ends: ends.collect() }.pieces(limit);
+            let again: Vec<Vec<u8>> =
+                pieces.into_iter().flat_map(|piece| seen(&piece.archive().unwrap()).unwrap()).collect();
+            assert_eq!(again, keys);
+        }
+    }
 }

@@ -27,7 +27,9 @@ pub struct FrozenGroups {
     keys: Vec<u8>,
     lengths: Vec<u32>,
     page_bytes: usize,
+    page_rows: usize,
     pages: Vec<FrozenPage>,
+    first_side: usize,
     /// All of them, each with its aggregate's types: sides change without their rows.
     sides: Vec<Side>,
     types: Vec<DataType>,
@@ -64,6 +66,8 @@ struct GroupsArchive {
     /// Numbers of the pages that follow, one after another.
     numbers: Vec<u32>,
     pages: Vec<u8>,
+    /// Number of the sides that earlier pieces of the same freeze hold; with 0 those of earlier freezes are gone.
+    first_side: u64,
     sides: Vec<SideArchive>,
 }
 
@@ -96,7 +100,9 @@ impl GroupTable {
             keys: self.keys[key_start..].to_vec(),
             lengths: self.entries[first..].iter().map(|entry| entry.len).collect(),
             page_bytes: self.states.page_bytes(),
+            page_rows: self.states.page_rows(),
             pages: self.states.freeze(whole),
+            first_side: 0,
             sides: self.sides.clone(),
             owners: self.side_owners(),
             types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
@@ -112,7 +118,9 @@ impl GroupTable {
             keys: self.keys.clone(),
             lengths: self.entries.iter().map(|entry| entry.len).collect(),
             page_bytes: self.states.page_bytes(),
+            page_rows: self.states.page_rows(),
             pages: self.states.copy(),
+            first_side: 0,
             sides: self.sides.clone(),
             owners: self.side_owners(),
             types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
@@ -160,6 +168,7 @@ impl GroupTable {
             }
             table.take_part(archive)?;
         }
+        table.check_sides()?;
         Ok(table)
     }
 
@@ -214,7 +223,17 @@ impl GroupTable {
 
     fn take_sides(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
         let sides: Result<Vec<Side>, DamagedState> = archive.sides.iter().map(|side| self.side_from(side)).collect();
-        self.sides = sides?;
+        match archive.first_side.to_native() as usize {
+            0 => self.sides.clear(),
+            first if first == self.sides.len() => {}
+            first => return damaged(format!("it begins with value {first} where {} are known", self.sides.len())),
+        }
+        self.sides.extend(sides?);
+        Ok(())
+    }
+
+    /// Whether every group's values are there: known when all parts are in.
+    fn check_sides(&self) -> Result<(), DamagedState> {
         for info in self.aggregates.iter().filter(|info| info.slot.kind == StateKind::Side) {
             for row in 0..self.len() {
                 let index = u64::from_le_bytes(self.states.read(row, info.slot.offset)) as usize;
@@ -288,6 +307,58 @@ impl FrozenGroups {
         self.keys.len() + self.pages.len() * self.page_bytes + self.sides.len() * size_of::<Side>()
     }
 
+    /// The same in pieces of about `limit` bytes each, which build on one another in their order: an archive has an end at 2 GiB,
+    /// and while it is made its bytes are in memory twice.
+    pub fn split(mut self, limit: usize) -> Vec<FrozenGroups> {
+        let mut out: Vec<FrozenGroups> = Vec::new();
+        let mut pages = std::mem::take(&mut self.pages).into_iter().peekable();
+        let mut sides = std::mem::take(&mut self.sides).into_iter().zip(std::mem::take(&mut self.owners)).peekable();
+        let (mut group, mut key) = (0, 0);
+        loop {
+            let (first_group, first_key) = (group, key);
+            let mut piece = FrozenGroups {
+                whole: self.whole && out.is_empty(),
+                layout: self.layout.clone(),
+                first: self.first + group,
+                keys: Vec::new(),
+                lengths: Vec::new(),
+                page_bytes: self.page_bytes,
+                page_rows: self.page_rows,
+                pages: Vec::new(),
+                first_side: out.iter().map(|piece| piece.sides.len()).sum(),
+                sides: Vec::new(),
+                owners: Vec::new(),
+                types: self.types.clone(),
+            };
+            let mut bytes = 0;
+            while bytes < limit {
+                // A page comes with the groups that fill it, or after them.
+                let known = (self.first + group).div_ceil(self.page_rows);
+                let rest = group == self.lengths.len();
+                if let Some(page) = pages.next_if(|page| page.number < known || rest) {
+                    piece.pages.push(page);
+                    bytes += self.page_bytes;
+                } else if let Some(&length) = self.lengths.get(group) {
+                    group += 1;
+                    key += length as usize;
+                    bytes += length as usize + size_of::<u32>();
+                } else if let Some((side, owner)) = sides.next() {
+                    bytes += side.bytes();
+                    piece.sides.push(side);
+                    piece.owners.push(owner);
+                } else {
+                    break;
+                }
+            }
+            piece.keys = self.keys[first_key..key].to_vec();
+            piece.lengths = self.lengths[first_group..group].to_vec();
+            out.push(piece);
+            if group == self.lengths.len() && pages.peek().is_none() && sides.peek().is_none() {
+                return out;
+            }
+        }
+    }
+
     /// Its bytes.
     ///
     /// # Errors
@@ -304,6 +375,7 @@ impl FrozenGroups {
             lengths: self.lengths,
             numbers: self.pages.iter().map(|page| page.number as u32).collect(),
             pages,
+            first_side: self.first_side as u64,
             sides: owned.map(|(side, owner)| archive_side(side, owner, &self.types[owner as usize])).collect(),
         };
         let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&archive);

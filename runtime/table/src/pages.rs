@@ -136,6 +136,11 @@ impl Pages {
         frozen
     }
 
+    /// Rows of one page.
+    pub fn page_rows(&self) -> usize {
+        self.page_rows
+    }
+
     /// Bytes of one page.
     pub fn page_bytes(&self) -> usize {
         self.layout.size()

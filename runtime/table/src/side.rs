@@ -27,6 +27,22 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// Bytes of it, about.
+    pub fn bytes(&self) -> usize {
+        let value = |value: &Value<'static>| match value {
+            Value::Str(text) => text.len() + 16,
+            Value::Bytes(bytes) => bytes.len() + 16,
+            _ => 16,
+        };
+        match self {
+            Side::Extreme(one) | Side::Ordered(_, one) => value(one),
+            Side::Distinct(values) => values.iter().map(|bytes| bytes.len() + 16).sum(),
+            Side::Estimate(estimate) => estimate.registers().len(),
+            Side::Moments(_) => size_of::<Moments>(),
+            Side::Values(values) => values.iter().map(|(_, one)| value(one) + 8).sum(),
+        }
+    }
+
     /// Keeps the smaller (larger) of two values.
     pub fn extreme(&mut self, value: Value, keep: Ordering) {
         if let Side::Extreme(best) = self

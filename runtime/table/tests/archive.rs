@@ -118,6 +118,35 @@ fn parts_make_the_table_that_they_were_frozen_from() {
     assert_eq!(results(restored), results(plain));
 }
 
+/// Large state is written in pieces: whatever their size, they make the same table, and none can be missing.
+#[test]
+fn pieces_of_parts_make_the_same_table() {
+    let spec = spec();
+    for limit in [20_000, 70_000, 400_000, usize::MAX] {
+        let mut table = GroupTable::new(&spec);
+        let mut parts = Vec::new();
+        for seq in 0..6 {
+            update(&mut table, seq);
+            let pieces = table.freeze(seq == 3).split(limit);
+            assert!(limit == usize::MAX || pieces.len() > 1, "{} pieces of {limit} bytes", pieces.len());
+            if pieces[0].whole {
+                parts.clear();
+            }
+            parts.extend(pieces.into_iter().map(|piece| piece.archive().expect("it can be archived")));
+        }
+        let restored = GroupTable::from_parts(&spec, &parts).expect("the parts fit");
+        for missing in (0..parts.len()).filter(|_| limit == 70_000).step_by(3) {
+            let mut others = parts.clone();
+            others.remove(missing);
+            // The last pages and values of a table may be those of an earlier part: only the whole can be told.
+            if let Ok(short) = GroupTable::from_parts(&spec, &others) {
+                assert!(missing > 0 && short.len() == restored.len(), "piece {missing} is missing");
+            }
+        }
+        assert_eq!(results(restored), results(table));
+    }
+}
+
 #[test]
 fn a_copy_is_the_whole_table() {
     let spec = spec();

@@ -29,7 +29,7 @@ use crate::task::StageCx;
 /// How often the coordinator looks around.
 const LOOK: Duration = Duration::from_millis(20);
 /// Identifies the form of stored state: raised when it changes.
-const STATE_SCHEMA: u64 = 1;
+pub(super) const STATE_SCHEMA: u64 = 2;
 
 /// The run as the coordinator sees it.
 pub(crate) struct Scene {
@@ -430,7 +430,8 @@ impl Coordinator {
         }
     }
 
-    fn store_parts(&mut self, number: u64, pending: &mut [Pending], next: &mut Stored) -> Result<u64, RunError> {
+    fn store_parts(&mut self, number: u64, pending: &mut Vec<Pending>, next: &mut Stored) -> Result<u64, RunError> {
+        *pending = std::mem::take(pending).into_iter().flat_map(in_pieces).collect();
         let mut written = 0;
         if let Some(quota) = self.settings.quota_bytes {
             match self.checkpoints.room(quota, 0).map_err(RunError::Checkpoint)? {
@@ -529,6 +530,22 @@ enum Flown {
     Complete(Complete),
     Failed(String),
     Stopped,
+}
+
+/// Bytes of state that are made one part, about.
+const PART_BYTES: usize = 256 << 20;
+
+/// State in pieces that are stored one after another.
+fn in_pieces(pending: Pending) -> Vec<Pending> {
+    let Pending { key, change, content } = pending;
+    let Content::Saved(saved) = content else { return vec![Pending { key, change, content }] };
+    let pieces = saved.pieces(PART_BYTES).into_iter().enumerate();
+    let pieces = pieces.map(|(number, saved)| Pending {
+        key: key.clone(),
+        change: if number == 0 { change } else { Change::Append },
+        content: Content::Saved(saved),
+    });
+    pieces.collect()
 }
 
 fn change(stored: &mut Stored, key: &Key, change: Change, part: dfc_checkpoint::Part) {

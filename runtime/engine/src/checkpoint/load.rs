@@ -6,6 +6,7 @@ use dfc_checkpoint::{Job, Manifest, OperatorState};
 use dfc_connect::{Positions, SinkResume};
 use dfc_ir::StagePlan;
 
+use super::coordinator::STATE_SCHEMA;
 use crate::RunError;
 use crate::barrier::{Key, RESTORED, Stored};
 use crate::state::{Kind, Restored};
@@ -95,6 +96,13 @@ fn read(job: &Job, operator: &OperatorState, position: usize) -> Result<Restored
             operator.node, operator.kind
         ))
     })?;
+    if let Some(part) = operator.parts.iter().find(|part| part.schema != STATE_SCHEMA) {
+        return Err(RunError::State(format!(
+            "`{}` has state of form {}, and this version of dfc reads form {STATE_SCHEMA}: go on with the version that wrote it, or \
+             start again with `--fresh`",
+            operator.node, part.schema
+        )));
+    }
     let parts = operator.parts.iter().map(|part| job.read_part(part, LARGEST_PART).map_err(RunError::Checkpoint));
     Ok(Restored { kind, position, parts: parts.collect::<Result<_, _>>()? })
 }
