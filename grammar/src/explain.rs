@@ -4,7 +4,13 @@
 //! here, from the symbols around: first the mistakes that people bring from other languages, then what is missing in
 //! general. A long list of what could stand here is never shown; it is summed up.
 
+mod clauses;
+mod expected;
 mod habits;
+mod missing;
+mod types;
+
+pub(crate) use expected::Expected;
 
 use crate::ast::Span;
 use crate::brackets;
@@ -13,83 +19,6 @@ use crate::items::{ITEM_WORDS, SQL_WORDS, nearest_item_word};
 use crate::symbols::{Sym, Symbol, Word};
 use crate::token::{Token, TokenKind, TokenKind as T};
 use crate::tree::Refusal;
-use std::collections::HashSet;
-
-/// The terminals that could have stood at a place.
-pub(crate) struct Expected(HashSet<String>);
-
-impl Expected {
-    /// From the parser's list, whose names are quoted.
-    pub fn new(list: &[String]) -> Self {
-        Expected(list.iter().map(|name| name.trim_matches('"').to_owned()).filter(|name| name != "error").collect())
-    }
-
-    /// Whether this terminal could have stood there.
-    pub fn has(&self, terminal: &str) -> bool {
-        self.0.contains(terminal)
-    }
-
-    /// Whether a value could have begun there.
-    fn value(&self) -> bool {
-        self.has("int")
-    }
-
-    /// Whether an expression was complete there.
-    fn after_value(&self) -> bool {
-        self.has("+") && self.has("and")
-    }
-
-    fn type_(&self) -> bool {
-        self.has("list") && !self.value()
-    }
-
-    fn name(&self) -> bool {
-        self.has("name") && !self.value()
-    }
-
-    /// A short sum of it: "a value, a name or `(`".
-    fn summary(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        if self.value() {
-            parts.push("a value".into());
-        } else if self.type_() {
-            parts.push("a type".into());
-        } else if self.name() && !self.after_value() {
-            parts.push("a name".into());
-        } else if self.has("string") {
-            parts.push("a text in double quotes".into());
-        }
-        if self.after_value() {
-            parts.push("an operator".into());
-        }
-        if self.has("native fn") {
-            parts.push("`source`, `shuffle`, `sink`, `fn` or `agg`".into());
-        }
-        let of_value = ["(", "[", "{", "if", "match", "-", "not"];
-        let of_operator = ["(", "[", ":", "?", "+", "-", "not", "in", "is", "as", ".", "and", "<", ">"];
-        for terminal in SUMMED {
-            let covered =
-                (self.value() && of_value.contains(terminal)) || (self.after_value() && of_operator.contains(terminal));
-            // Where any name fits these words are names.
-            let word = terminal.starts_with(|c: char| c.is_ascii_alphabetic()) && self.has("name");
-            if self.has(terminal) && !covered && !word {
-                parts.push(format!("`{terminal}`"));
-            }
-        }
-        parts.truncate(4);
-        match parts.split_last() {
-            None => "the end of the item".into(),
-            Some((last, [])) => last.clone(),
-            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        }
-    }
-}
-
-/// Terminals worth naming, the most telling first.
-const SUMMED: &[&str] = &[
-    "|>", "then", "else", "=>", "->", ";", ":", "=", ",", ")", "]", "}", "(", "{", "[", "and", "null", "..", "<", ">",
-    "by",
-];
 
 /// Comparisons, none of which can follow another.
 const COMPARISONS: &[(T, &str)] = &[
@@ -205,14 +134,49 @@ impl<'s, 'a> Place<'s, 'a> {
         None
     }
 
+    /// The name of the operator among whose arguments the place is.
+    fn callee(&self) -> Option<&'a str> {
+        let open = self.opener().filter(|open| open.is(T::LParen))?;
+        let at = self.symbols.iter().position(|symbol| symbol.span == open.span)?;
+        let [link, name] = self.symbols.get(at.checked_sub(2)?..at)? else { return None };
+        (name.is_name() && (link.is(T::Pipe) || (link.is(T::Assign) && self.word == Word::Source)))
+            .then(|| self.source(name))
+    }
+
+    /// The text from the place to the end of its link.
+    fn rest_of_link(&self) -> &'a str {
+        let mut depth = 0usize;
+        let mut rest: Option<Span> = None;
+        for symbol in &self.symbols[self.at.min(self.symbols.len())..] {
+            if depth == 0
+                && (symbol.is(T::Pipe) || brackets::closes(symbol) || (symbol.first_on_line && rest.is_some()))
+            {
+                break;
+            }
+            if brackets::opens(symbol).is_some() {
+                depth += 1;
+            } else if brackets::closes(symbol) {
+                depth -= 1;
+            }
+            rest = Some(rest.map_or(symbol.span, |rest| rest.to(symbol.span)));
+        }
+        rest.map_or("", |span| source(self.text, span))
+    }
+
     /// The mistake in words, `None` where it needs none, and how to go on.
     pub fn explain(&self) -> Answer<'a> {
         let special = [
             Self::dashes,
             Self::line_above,
+            Self::match_arm,
             Self::colon_or_equals,
             Self::lambda,
+            Self::constraint,
+            Self::foreign_type,
+            Self::field_turned_round,
+            Self::quoted_field,
             Self::arrow,
+            Self::clause,
             Self::bare_link,
             Self::comparison,
             Self::upper_case,
@@ -240,14 +204,30 @@ impl<'s, 'a> Place<'s, 'a> {
         if kind == T::Assign && self.word == Word::Param && e.has(":") && self.opener().is_none() {
             let fault = self
                 .fault(error::EXPECTED_TYPE, format!("the param {name} has no type"), "expected `:` and a type")
-                .help("write `param name: int64 = 1`");
+                .help(format!("write `param {}: int64 = 1`", self.before(1).map_or("name", |s| self.source(s))));
             return Some((Some(fault), Repair::Region));
         }
         if kind == T::Assign && e.has(":") && e.has("==") {
-            let fault = self
-                .fault(error::COLON_OR_EQUALS, format!("`=` after {name} neither names nor compares"), "`:` or `==`?")
-                .help("`name: value` names an argument, `a == b` compares");
-            return Some((Some(fault), self.replace(&[T::Colon])));
+            let (meant, repair) = match self.callee() {
+                // An operator's condition, or what it computes and is told.
+                Some("filter" | "require" | "where" | "having") => (Some("=="), T::EqEq),
+                Some(_) => (Some(":"), T::Colon),
+                None => (None, T::Colon),
+            };
+            let fault = self.fault(
+                error::COLON_OR_EQUALS,
+                match meant {
+                    Some(meant) => format!("expected `{meant}` after {name}, found `=`"),
+                    None => format!("`=` after {name} neither names nor compares"),
+                },
+                meant.map_or("`:` or `==`?".into(), |meant| format!("expected `{meant}`")),
+            );
+            let fault = fault.help("`name: value` names an argument, `a == b` compares");
+            let fault = match meant {
+                Some(meant) => fault.fix(here, meant),
+                None => fault,
+            };
+            return Some((Some(fault), self.replace(&[repair])));
         }
         let (meant, kind, why) = match kind {
             T::Colon if self.word == Word::Fn && e.has("->") => {
@@ -277,7 +257,11 @@ impl<'s, 'a> Place<'s, 'a> {
     fn arrow(&self) -> Option<Answer<'a>> {
         let symbol = self.here()?;
         let dot_call = symbol.is(T::Dot) && self.symbols.get(self.at + 2).is_some_and(|s| s.is(T::LParen));
+        // `rename(old -> new)` is no chain; `sink a > csv(…)` is one.
+        let call =
+            self.after().is_some_and(Symbol::is_name) && self.symbols.get(self.at + 2).is_some_and(|s| s.is(T::LParen));
         let arrow = [T::Arrow, T::Bar, T::FatArrow].iter().any(|kind| symbol.is(*kind));
+        let arrow = arrow && (call || self.opener().is_none()) || (symbol.is(T::Gt) && call && self.opener().is_none());
         if !self.expected.has("|>") || !(dot_call || arrow) {
             return None;
         }
@@ -312,7 +296,11 @@ impl<'s, 'a> Place<'s, 'a> {
             let fault = fault.help(format!("write `{text}()`, with its arguments between them")).fix(end, "()");
             (Some(fault), Repair::Insert(vec![Sym::Token(T::LParen), Sym::Token(T::RParen)]))
         } else {
-            (Some(fault.help(format!("put its arguments in them: `{text}(…)`"))), Repair::Region)
+            let arguments = Some(self.rest_of_link()).filter(|rest| rest.len() <= 40 && !rest.contains('\n'));
+            (
+                Some(fault.help(format!("put its arguments in them: `{text}({})`", arguments.unwrap_or("…")))),
+                Repair::Region,
+            )
         })
     }
 
@@ -430,7 +418,12 @@ impl<'s, 'a> Place<'s, 'a> {
         let message = format!("a chain starts with the name of a stream or a source, not with {}", self.here_text());
         let fault = self
             .fault(error::EXPECTED_NAME, message, "expected a name")
-            .help("begin with a stream, `union(a, b)` or `rejected(a)`; values are computed in operators: `|> derive(total: …)`");
+            .help(match &symbol.sym {
+                Sym::String(path) if self.word == Word::Source => {
+                    format!("name the connector that reads it: `csv(\"{path}\")`, `jsonl(\"…\")`, `parquet(\"…\")`")
+                }
+                _ => "begin with a stream, `union(a, b)` or `rejected(a)`; values are computed in operators: `|> derive(total: …)`".into(),
+            });
         Some((Some(fault), Repair::Region))
     }
 
@@ -473,132 +466,6 @@ impl<'s, 'a> Place<'s, 'a> {
         );
         Some((Some(fault), Repair::Region))
     }
-
-    fn comma(&self) -> Option<Answer<'a>> {
-        let symbol = self.here()?;
-        let starts = match symbol.sym {
-            Sym::Token(kind) => kind.is_reserved() || [T::LBrace, T::LBracket, T::Ellipsis].contains(&kind),
-            Sym::Error | Sym::FormatText(_) | Sym::FormatEnd => false,
-            _ => true,
-        };
-        let sink_block = self.expected.has("|>") && !self.expected.has(")");
-        if !starts || !self.expected.has(",") || sink_block {
-            return None;
-        }
-        let last = self.before(1)?;
-        let end = Span { start: last.span.end, end: last.span.end };
-        let certain = self.after().is_some_and(|s| s.is(T::Colon)) || self.is(T::Else);
-        let lower = self.source(symbol).to_lowercase();
-        if self.source(last).eq_ignore_ascii_case("case") {
-            let text = self.source(last);
-            let fault = SyntaxError::new(
-                error::IF_FORM,
-                last.span,
-                format!("there is no `{text}`"),
-                "not a word of the language",
-            )
-            .help("write `match { condition => value, else => value }`, or `if condition then value else value`");
-            return Some((Some(fault), Repair::Region));
-        }
-        let fault = self.fault(
-            error::MISSING_COMMA,
-            format!("expected `,` or an operator between {} and {}", self.before_text(), self.here_text()),
-            "expected `,` before this",
-        );
-        let fault = match self.opener() {
-            _ if certain => fault.help("write `,`").fix(end, ","),
-            _ if lower == "desc" || lower == "asc" => {
-                fault.help(format!("the order is written around the value: `{lower}({})`", self.source(last)))
-            }
-            Some(_) if self.source(last).eq_ignore_ascii_case("distinct") => {
-                fault.help(format!("distinct values are counted with `count_distinct({})`", self.source(symbol)))
-            }
-            _ if SQL_WORDS.contains(&lower.as_str()) => {
-                fault.help("clauses of SQL are operators of their own here: `|> filter(…) |> select(…)`")
-            }
-            _ => fault.help("write `,` between two arguments; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`"),
-        };
-        Some((Some(fault), if certain { Repair::Insert(vec![Sym::Token(T::Comma)]) } else { Repair::Region }))
-    }
-
-    /// What is missing, where nothing special is known.
-    fn general(&self) -> SyntaxError {
-        let e = self.expected;
-        let (before, found, sum) = (self.before_text(), self.here_text(), e.summary());
-        let after = if before.is_empty() { String::new() } else { format!(" after {before}") };
-        let expected = format!("expected {sum}");
-        if e.0.is_empty() || (e.has("|>") && self.opener().is_none()) {
-            let item = item_name(self.word);
-            let chain = matches!(self.word, Word::Source | Word::Stream | Word::Sink);
-            let statement = self.before(1).filter(|s| self.source(s).eq_ignore_ascii_case("select"));
-            if let (true, Some(word)) = (chain, statement) {
-                let text = self.source(word);
-                let message = format!("`{text}` begins a statement of SQL, not a chain");
-                return SyntaxError::new(error::SQL, word.span, message, "not a stream")
-                    .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
-            }
-            let goes_on = if chain { "expected `|>` or the end of it" } else { "expected the end of it" };
-            let fault = self.fault(error::UNEXPECTED, format!("the `{item}` is complete before {found}"), goes_on);
-            let next_item = self.here().is_some_and(|s| ITEM_WORDS.iter().any(|(name, _)| *name == self.source(s)));
-            return match chain {
-                _ if next_item => fault.help("an item starts on a line of its own"),
-                true => fault.help("the next operator of a chain stands after `|>`"),
-                false => fault,
-            };
-        }
-        let sized = (1..4).any(|by| self.before(by).is_some_and(|symbol| symbol.sym == Sym::Word(Word::Decimal)));
-        if sized && (self.is(T::RParen) || !e.value()) && !e.type_() {
-            return self
-                .fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
-                .help("write `decimal(15, 2)`: the digits in all, then those after the point");
-        }
-        if e.after_value() {
-            let message = format!("{found} cannot stand{after}");
-            return self.fault(error::UNEXPECTED, message, expected);
-        }
-        if e.value() {
-            let closing = e.has(")") || e.has("]") || e.has("}");
-            let message = if closing {
-                format!("expected {sum}{after}, found {found}")
-            } else {
-                format!("expected a value{after}, found {found}")
-            };
-            let fault = self.fault(error::EXPECTED_VALUE, message, "expected a value, a name or `(`");
-            let counts =
-                self.is(T::Star) && self.before(2).is_some_and(|s| self.source(s).eq_ignore_ascii_case("count"));
-            let all = self.is(T::Star) && self.before(2).is_some_and(|s| self.source(s).eq_ignore_ascii_case("select"));
-            return match (counts, all) {
-                (true, _) => fault.help("write `count()`: it counts rows"),
-                (_, true) => {
-                    fault.help("leave it out: without `select` all fields are passed on; `drop(…)` takes some away")
-                }
-                _ => fault,
-            };
-        }
-        if e.type_() {
-            return self
-                .fault(error::EXPECTED_TYPE, format!("expected a type{after}, found {found}"), "expected a type")
-                .help(
-                    "a type is `int64`, `string?`, `decimal(15, 2)`, `list<string>`, `record { … }` or a record's name",
-                );
-        }
-        if e.name() && !e.has(",") && !e.has("}") {
-            let fault = self.fault(error::EXPECTED_NAME, format!("{expected}{after}, found {found}"), expected);
-            let text = self.here().is_some_and(|s| matches!(s.sym, Sym::String(_)));
-            return if text {
-                fault.help("a name stands without quotes; put an unusual one in backticks")
-            } else {
-                fault
-            };
-        }
-        let field = self.word == Word::Record && e.has(":") && (self.is(T::Comma) || self.is(T::RBrace));
-        if field {
-            return self
-                .fault(error::EXPECTED_TYPE, format!("the field {before} has no type"), "expected `:` and a type")
-                .help("write `name: int64`");
-        }
-        self.fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected)
-    }
 }
 
 /// A bracket that is not closed: said at the last symbol before the place where it should have been.
@@ -613,15 +480,20 @@ pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener
         _ => format!("this `{}`", source(text, at)),
     };
     let end = Span { start: last.end, end: last.end };
-    SyntaxError::new(
+    let fault = SyntaxError::new(
         error::UNCLOSED,
         last,
         format!("expected `{close}` to close {what}"),
         format!("expected `{close}` after this"),
     )
-    .related(at, "opened here")
-    .help(format!("write `{close}` here, or where it belongs"))
-    .fix(end, close)
+    .related(at, "opened here");
+    // `id // 2)`: the bracket stands in what became a comment.
+    let rest = text.get(last.end as usize..).and_then(|rest| rest.lines().next()).unwrap_or("").trim_start();
+    if rest.starts_with("//") && rest.contains(close) {
+        return fault
+            .help("`//` begins a comment, which hides the rest of the line; whole division is written `a div b`");
+    }
+    fault.help(format!("write `{close}` here, or where it belongs")).fix(end, close)
 }
 
 /// A closing bracket whose opening one is missing before the symbol `at`.
@@ -659,9 +531,12 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
         return SyntaxError::new(error::UNKNOWN_ITEM, Span::default(), "expected an item", "");
     };
     let word = first.text(text);
-    let words = ITEM_WORDS.iter().filter(|(_, word)| *word != Word::Native).map(|(word, _)| format!("`{word}`"));
-    let all = format!("a file consists of {}", words.collect::<Vec<_>>().join(", "));
+    let all = clauses::items();
     let known = ITEM_WORDS.iter().any(|(item, _)| *item == word);
+    if let Some(form) = clauses::foreign_item(word).filter(|_| first.kind == TokenKind::Name) {
+        let message = format!("{} does not begin an item", shown(word));
+        return SyntaxError::new(error::UNKNOWN_ITEM, first.span, message, "not an item").help(form);
+    }
     if first.kind == TokenKind::Name && SQL_WORDS.contains(&word.to_lowercase().as_str()) {
         return SyntaxError::new(
             error::SQL,
@@ -673,7 +548,8 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
     }
     if known {
         let message = format!("`{word}` is not followed by a name");
-        return SyntaxError::new(error::EXPECTED_NAME, first.span, message, "expected a name after this").help(all);
+        return SyntaxError::new(error::EXPECTED_NAME, first.span, message, "expected a name after this")
+            .help(clauses::form(word));
     }
     let fault = SyntaxError::new(
         error::UNKNOWN_ITEM,

@@ -369,6 +369,29 @@ impl<'a> Builder<'a> {
         if closed && !content.contains(['"', '\\']) {
             fault = fault.help(format!("write `\"{content}\"`")).fix(span, format!("\"{content}\""));
         }
+        // `f'{id}'`, `date '2026-01-31'`: what stands before belongs to it.
+        let prefix = match self.out.symbols.last().map(|last| (&last.sym, last.span)) {
+            Some((Sym::Name(name), at)) => Some((name.to_lowercase(), at)),
+            _ => None,
+        };
+        match prefix.as_ref().map(|(name, at)| (name.as_str(), *at)) {
+            Some((kind @ ("f" | "r"), at)) if at.end == span.start => {
+                let text = format!("{kind}\"{content}\"");
+                fault = fault.help(format!("write `{text}`")).fix(at.to(span), text);
+                self.out.symbols.pop();
+            }
+            Some(("date" | "datetime" | "timestamp" | "time", _)) => {
+                fault = SyntaxError::new(error::SINGLE_QUOTES, fault.span, fault.message, fault.label)
+                    .help("a date is written `@2026-01-31`, a time `@10:00:00`, both `@2026-01-31T10:00:00`");
+                self.out.symbols.pop();
+            }
+            Some(("interval", _)) => {
+                fault = SyntaxError::new(error::SINGLE_QUOTES, fault.span, fault.message, fault.label)
+                    .help("a duration is written `3d`, `2h`, `30s`, without `interval`");
+                self.out.symbols.pop();
+            }
+            _ => {}
+        }
         self.out.errors.push(fault);
         self.out.swallowed |= !closed;
         self.emit(Sym::String(content.to_owned()), span, false);
@@ -394,6 +417,20 @@ impl<'a> Builder<'a> {
             );
             return self.emit(Sym::Token(TokenKind::Star), span, false);
         };
+        let next = self.text.get((self.start + span.end) as usize..).unwrap_or("").trim_start();
+        let beside = matches!(self.out.symbols.last().map(|s| &s.sym), Some(Sym::String(_) | Sym::FormatEnd));
+        if text == "||" && (beside || next.starts_with(['"', '\'']) || next.starts_with("f\"")) {
+            self.out.errors.push(
+                SyntaxError::new(
+                    error::FOREIGN_OPERATOR,
+                    span,
+                    "texts are not joined with `||`",
+                    "no operator of texts",
+                )
+                .help("write `concat(a, b)` or `f\"{a}{b}\"`; between conditions `||` is written `or`"),
+            );
+            return self.emit(Sym::Token(*kind), span, false);
+        }
         let edit = if *here == "not" { "not ".to_owned() } else { (*here).to_owned() };
         self.out.errors.push(
             SyntaxError::new(
@@ -440,6 +477,14 @@ impl<'a> Builder<'a> {
                     .help("replace it by a blank")
                     .fix(span, " ")
             }
+            '$' => fault("the character `$` has no meaning here".into())
+                .help("a parameter or a field is written by its bare name")
+                .fix(span, ""),
+            '^' => fault("the character `^` has no meaning here".into()).help("a power is written `power(x, 2)`"),
+            '~' => fault("the character `~` has no meaning here".into())
+                .help("a pattern is tested with `matches`: `name matches r\"^a\"`"),
+            '\\' => fault("the character `\\` has no meaning here".into())
+                .help("leave it out: an item may go on over any number of lines"),
             c => fault(format!("the character `{c}` has no meaning here"))
                 .help("remove it, or put the name it belongs to in backticks, or the text in `\"…\"`"),
         });

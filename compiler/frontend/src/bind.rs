@@ -2,9 +2,9 @@
 //!
 //! It knows the declarations, not what operators do: kinds and values of arguments are checked by their rules.
 
-use dfc_grammar::ast::{Arg, Call, Expr, ExprKind, Ident, Literal, Span};
+use dfc_grammar::ast::{Arg, Call, Expr, ExprKind, Ident, Literal, Span, TypeExpr, TypeKind};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, written};
 
 use crate::names;
 use crate::operators::{Kind, Operator, Param};
@@ -80,11 +80,13 @@ pub fn choice(
         listed(values)
     ));
     let lower = written.to_lowercase();
+    let foreign = names::VALUES.iter().find(|(theirs, ours)| *theirs == lower && values.iter().any(|v| v == ours));
     out.push(
         match values
             .iter()
             .find(|v| **v == lower)
             .map(String::as_str)
+            .or(foreign.map(|(_, ours)| *ours))
             .or_else(|| nearest(written, values.iter().map(String::as_str)))
         {
             Some(near) => problem.help(format!("write `{near}`")).fix(format!("write `{near}`"), at, near),
@@ -101,6 +103,10 @@ fn shown(e: &Expr) -> String {
         ExprKind::Literal(Literal::Bool(value)) => value.to_string(),
         _ => "an expression".into(),
     }
+}
+
+fn is(ty: &TypeExpr, name: &str) -> bool {
+    matches!(&ty.kind, TypeKind::Name(ty) if ty == name)
 }
 
 /// Names for a message: "`a`, `b`".
@@ -140,6 +146,9 @@ impl<'a> Binder<'a, '_> {
                             self.after_named(arg, label);
                             continue;
                         }
+                        if self.second_path(next, arg) {
+                            continue;
+                        }
                         if next < operator.params.len() {
                             self.bound.args[next].push(arg);
                         } else {
@@ -165,7 +174,7 @@ impl<'a> Binder<'a, '_> {
                                 None => self.bound.args[position].push(arg),
                             }
                         }
-                        _ => self.unknown(label),
+                        _ => self.unknown(label, arg),
                     }
                 }
             }
@@ -184,8 +193,23 @@ impl<'a> Binder<'a, '_> {
         };
         // `aggregate(group_by: [day], …)`: a list is never an aggregate.
         let list = matches!(arg.value.kind, ExprKind::List(_)) && matches!(param.kind, Kind::Agg(_));
-        let where_clause = matches!(param.kind, Kind::Agg(_)) && label.text == "where";
+        let where_clause = matches!(param.kind, Kind::Agg(_)) && ["where", "having"].contains(&label.text.as_str());
         takes_labels && !list && !where_clause
+    }
+
+    /// `csv("a.csv", "b.csv")`: a text where a schema is read.
+    fn second_path(&mut self, position: usize, arg: &Arg) -> bool {
+        let param = self.bound.operator.params.get(position);
+        let text = matches!(arg.value.kind, ExprKind::Literal(Literal::String(_)));
+        let paths = self.bound.operator.params.first().is_some_and(|first| first.name == "path");
+        if !text || !paths || !param.is_some_and(|param| param.kind == Kind::Type) {
+            return false;
+        }
+        let message = format!("`{}` takes one path", self.name());
+        let problem = LocalDiagnostic::error("E0609", self.loc(arg.span), message, "a second one")
+            .help("several files are a pattern: `\"data/*.csv\"`");
+        self.fail(problem);
+        true
     }
 
     fn loc(&self, span: Span) -> Loc {
@@ -213,7 +237,10 @@ impl<'a> Binder<'a, '_> {
         let message = "an argument without a name can't follow one with a name";
         let problem = LocalDiagnostic::error("E0607", self.loc(arg.span), message, "which parameter is this?")
             .related(self.loc(label.span), "a named one stands here")
-            .help(format!("give it its name; `{}` has {}", self.name(), self.params()));
+            .help(match self.bound.operator.params.iter().zip(&self.bound.args).find(|(_, args)| args.is_empty()) {
+                Some((param, _)) => format!("put it before the named ones, or give it its name: `{}: …`", param.name),
+                None => "take it out: every parameter has its value".to_owned(),
+            });
         self.fail(problem);
     }
 
@@ -238,7 +265,7 @@ impl<'a> Binder<'a, '_> {
         self.bound.operator.params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
     }
 
-    fn unknown(&mut self, label: &Ident) {
+    fn unknown(&mut self, label: &Ident, arg: &Arg) {
         let operator = self.bound.operator;
         let at = self.loc(label.span);
         let message = format!("`{}` is not a parameter of `{}`", label.text, operator.name);
@@ -254,7 +281,27 @@ impl<'a> Binder<'a, '_> {
             return;
         }
         if operator.name == "cast" {
-            self.fail(problem.help(format!("the type stands after `as`: `cast({} as int64)`", label.text)));
+            let ty = match &arg.value.kind {
+                ExprKind::Name(ty) | ExprKind::Literal(Literal::String(ty)) => ty,
+                _ => "int64",
+            };
+            self.fail(problem.help(format!("the type stands after `as`: `cast({} as {ty})`", written(&label.text))));
+            return;
+        }
+        if operator.name == "sort" {
+            let value = match &arg.value.kind {
+                ExprKind::Name(name) => written(name),
+                _ => "price".into(),
+            };
+            self.fail(problem.help(match label.text.to_lowercase().as_str() {
+                "by" | "key" | "keys" | "column" | "columns" | "field" | "fields" | "order_by" => {
+                    format!("the values stand without a name: `sort({value})`")
+                }
+                field if ["asc", "desc"].contains(&value.as_str()) => {
+                    format!("the order is written around the value: `sort({value}({}))`", written(field))
+                }
+                _ => "the order is written around a value: `sort(desc(price), day)`".to_owned(),
+            }));
             return;
         }
         if let Some((_, instead)) = names::ELSEWHERE.iter().find(|(theirs, _)| *theirs == label.text) {
@@ -298,6 +345,12 @@ impl<'a> Binder<'a, '_> {
             }
             problem = problem.help(match (param.variadic, &param.kind) {
                 (true, _) => format!("it is declared as `{}`", operator.signature()),
+                (false, Kind::Row(ty)) if is(ty, "bool") => {
+                    format!("write what is to hold: `{}(status == \"paid\")`", operator.name)
+                }
+                (false, Kind::Const(ty)) if is(ty, "string") => {
+                    format!("add `{}: \"…\"`", param.name)
+                }
                 (false, Kind::Pair) => "add `on: id == right.id`, with the names of both sides".into(),
                 (false, _) => format!("add `{}: …`", param.name),
             });

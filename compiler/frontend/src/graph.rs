@@ -274,7 +274,7 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
     }
     let streams = program.items.iter().filter(|item| item.key(db).namespace == Namespace::Stream);
     let mut sources = streams.filter(|item| matches!(item.kind(db).as_ref(), ItemKind::Source(_)));
-    if sources.next().is_none() && edges.meant.is_empty() && graph.cyclic.is_empty() {
+    if sources.next().is_none() && edges.meant.is_empty() && edges.misplaced.is_empty() && graph.cyclic.is_empty() {
         let problem = LocalDiagnostic::error(
             "E0313",
             job,

@@ -47,6 +47,32 @@ pub const OPERATORS: &[(&str, &str, &str)] = &[
     ("stdout", "print", "`print()`"),
     ("console", "print", "`print()`"),
     ("null", "discard", "`discard()`"),
+    ("group", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("agg", "aggregate", "`aggregate(by: […], name: count())`"),
+    ("reduce", "aggregate", "`aggregate(by: […], name: sum(x))`"),
+    ("order", "sort", "`sort(a, desc(b))`"),
+    ("assign", "derive", "`derive(name: expression)`"),
+    ("apply", "derive", "`derive(name: expression)`"),
+    ("fillna", "derive", "`derive(x: x ?? 0)`"),
+    ("dropna", "filter", "`filter(x is not null)`"),
+    ("astype", "cast", "`cast(x as int64)`"),
+    ("right_join", "join", "`join(other, on: …, kind: right)`"),
+    ("full_join", "join", "`join(other, on: …, kind: full)`"),
+    ("semi_join", "join", "`join(other, on: …, kind: semi)`"),
+    ("anti_join", "join", "`join(other, on: …, kind: anti)`"),
+    ("intersect", "join", "`join(other, on: …, kind: semi)`"),
+    ("except", "join", "`join(other, on: …, kind: anti)`"),
+    ("minus", "join", "`join(other, on: …, kind: anti)`"),
+    ("union_all", "union", "`union(a, b)` at the start of a chain"),
+    ("append", "union", "`union(a, b)` at the start of a chain"),
+    ("read_csv", "csv", "`csv(…)`"),
+    ("to_csv", "csv", "`csv(…)`"),
+    ("read_json", "jsonl", "`jsonl(…)`, one object a line"),
+    ("to_json", "jsonl", "`jsonl(…)`, one object a line"),
+    ("read_parquet", "parquet", "`parquet(…)`"),
+    ("to_parquet", "parquet", "`parquet(…)`"),
+    ("excel", "csv", "`csv(…)`, with the sheet saved as CSV,"),
+    ("xlsx", "csv", "`csv(…)`, with the sheet saved as CSV,"),
 ];
 
 /// Other tools' names of parameters: (theirs, ours where an operator has it).
@@ -105,6 +131,7 @@ pub const PARAMETERS: &[(&str, &str)] = &[
 
 /// Other tools' names of parameters for which there is something else than a parameter: (theirs, what to do).
 pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("having", "put a `filter(condition)` behind it"),
     ("where", "put a `filter(condition)` behind it: what a source can leave out is left out at the source"),
     ("splitPk", "leave it out: files are split without it"),
     ("increColumn", "tables are read by an increment, `increment: changed_at`; files as a whole"),
@@ -115,9 +142,36 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("parallelism", "write `parallelism: …` in the job"),
 ];
 
-/// What to write for another tool's operator.
-pub fn operator(name: &str) -> Option<&'static str> {
-    OPERATORS.iter().find(|(theirs, ..)| theirs.eq_ignore_ascii_case(name)).map(|(.., write)| *write)
+/// Other tools' names of an enumeration's values: (theirs, ours where an operator has it).
+pub const VALUES: &[(&str, &str)] = &[
+    ("outer", "full"),
+    ("full_outer", "full"),
+    ("left_outer", "left"),
+    ("right_outer", "right"),
+    ("left_semi", "semi"),
+    ("left_anti", "anti"),
+    ("replace", "overwrite"),
+    ("truncate", "overwrite"),
+    ("error", "fail"),
+    ("add", "append"),
+    ("utf-8", "utf8"),
+    ("latin-1", "latin1"),
+    ("iso-8859-1", "latin1"),
+    ("gz", "gzip"),
+    ("zst", "zstd"),
+];
+
+/// What to write for another tool's operator, or for a function that stands where an operator is expected.
+pub fn operator(name: &str) -> Option<String> {
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    if let Some((.., write)) = OPERATORS.iter().find(|(theirs, ..)| plain(theirs) == plain(name)) {
+        return Some((*write).to_owned());
+    }
+    let function = dfc_typeck::FunctionTable::standard().get(name)?;
+    Some(match function.aggregate {
+        true => format!("an aggregate, `aggregate(by: […], x: {name}(…))`"),
+        false => format!("a function, `derive(x: {name}(…))`"),
+    })
 }
 
 /// What stands in for an operator of a later version.

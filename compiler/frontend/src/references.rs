@@ -21,12 +21,15 @@ pub struct Reference {
     pub at: Loc,
 }
 
+/// Calls that a chain may begin with.
+const HEADS: &[&str] = &["union", "rejected"];
+
 /// What the graph needs to know of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct References {
     /// Streams that are read, in source order.
     pub reads: Vec<Reference>,
-    /// A stream that ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
+    /// A stream that begins with an operator or ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
     pub misplaced: bool,
 }
 
@@ -38,7 +41,8 @@ pub fn references<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<References> 
     match kind.as_ref() {
         ItemKind::Stream(stream) => {
             walk.chain(&stream.chain);
-            walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text));
+            walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text))
+                || matches!(&stream.chain.head.kind, ExprKind::Call(head) if !HEADS.contains(&head.name.text.as_str()));
         }
         ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| walk.chain(chain)),
         // A source that is only a name is refused; the stream it names is read all the same.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dfc_grammar::ast::{Expr, ExprKind, ItemKind, Setting, SettingValue};
+use dfc_grammar::ast::{Expr, ExprKind, ItemKind, Literal, Setting, SettingValue};
 use dfc_ir::plan::{ErrorPolicy, Job, Rerun};
 use dfc_ir::{DataType, Type, Value};
 use dfc_typeck::nearest::nearest;
@@ -232,7 +232,13 @@ impl Settings<'_> {
                         format!("`{name}` takes a block of settings"),
                         "not a block",
                     )
-                    .help(format!("write `{name} {{ {}: … }}`", first_of(name)));
+                    .help(match &value.kind {
+                        ExprKind::Record(_) => format!("leave the `:` out: `{name} {{ {}: … }}`", first_of(name)),
+                        ExprKind::Literal(Literal::Bool(false)) if SWITCHES.contains(&name) => {
+                            format!("write `{name}: off`")
+                        }
+                        _ => format!("write `{name} {{ {}: … }}`", first_of(name)),
+                    });
                     self.checker.diagnostics.push(problem);
                 }
                 (SettingValue::Expr(value), false) => self.setting(block, setting, Some(value)),

@@ -2,10 +2,32 @@
 //!
 //! Rules of [`super::Place::explain`]: each knows one mistake, and says nothing where it sees another.
 
-use super::{Answer, Place, Repair};
+use super::{Answer, Place, Repair, SQL_WORDS};
 use crate::error::{self, SyntaxError};
-use crate::symbols::Sym;
+use crate::symbols::{Sym, Symbol};
 use crate::token::{TokenKind, TokenKind as T};
+
+/// How a value is chosen by a condition.
+const FORM: &str = "write `if condition then value else value`";
+
+/// How a value is chosen among several.
+const CHOICE: &str = "write `match { condition => value, else => value }`, or `if condition then value else value`";
+
+/// How the units of durations are written out, and the unit of each.
+const DURATIONS: &[(&str, &str)] =
+    &[("milli", "ms"), ("sec", "s"), ("min", "m"), ("hour", "h"), ("hrs", "h"), ("day", "d")];
+
+/// Operators and clauses of SQL and other languages behind a value, and what does it here.
+const ROWS: &[(&str, &str)] = &[
+    ("ilike", "write `lower(name) like \"%a%\"`"),
+    ("rlike", "a pattern is tested with `matches`: `name matches r\"^a\"`"),
+    ("regexp", "a pattern is tested with `matches`: `name matches r\"^a\"`"),
+    ("over", "there are no window functions: the newest row of each group is `distinct(by: [id], order: desc(day))`"),
+    ("mod", "the remainder is written `a % b`"),
+    ("isnull", "write `is null`"),
+    ("notnull", "write `is not null`"),
+    ("contains", "write `contains(text, part)`"),
+];
 
 impl<'a> Place<'_, 'a> {
     /// `-- a comment of SQL` on a line of its own.
@@ -38,6 +60,112 @@ impl<'a> Place<'_, 'a> {
         Some((Some(fault), Repair::Region))
     }
 
+    /// `match x { "a" -> 1, "b": 2 }`
+    pub(super) fn match_arm(&self) -> Option<Answer<'a>> {
+        if !self.expected.has("=>") || !(self.is(T::Colon) || self.is(T::Arrow)) {
+            return None;
+        }
+        let message = format!("expected `=>` after {}, found {}", self.before_text(), self.here_text());
+        let fault = self
+            .fault(error::COLON_OR_EQUALS, message, "expected `=>`")
+            .help("the value of an arm stands after `=>`")
+            .fix(self.span(), "=>");
+        Some((Some(fault), self.replace(&[T::FatArrow])))
+    }
+
+    /// Two words in a row that mean something elsewhere: `id desc`, `3 days`, `count(distinct id)`, `a if b else c`.
+    pub(super) fn words_in_a_row(&self, last: &Symbol<'a>, symbol: &Symbol<'a>) -> Option<SyntaxError> {
+        let (before, here) = (self.source(last), self.source(symbol));
+        let (first, second) = (before.to_lowercase(), here.to_lowercase());
+        let both = last.span.to(symbol.span);
+        let says = |code, span, message: String, label: &str, help: String| {
+            Some(SyntaxError::new(code, span, message, label).help(help))
+        };
+        if first == "case" || (symbol.is(T::LBrace) && last.is(T::RParen)) {
+            let span = if first == "case" { last.span } else { symbol.span };
+            let message =
+                if first == "case" { format!("there is no `{before}`") } else { "braces can't stand here".into() };
+            return says(error::IF_FORM, span, message, "not a word of the language", CHOICE.into());
+        }
+        if symbol.is(T::If) {
+            return says(
+                error::IF_FORM,
+                symbol.span,
+                "an `if` stands before its values".into(),
+                "not behind a value",
+                FORM.into(),
+            );
+        }
+        if second == "desc" || second == "asc" {
+            let message =
+                format!("an order is written around its value: `{here}` can't stand behind {}", self.before_text());
+            return says(
+                error::MISSING_COMMA,
+                both,
+                message,
+                "the order of a field",
+                format!("write `{second}({before})`"),
+            );
+        }
+        if first == "distinct" {
+            let select = self.callee() == Some("select");
+            return says(
+                error::MISSING_COMMA,
+                both,
+                "`distinct` can't stand before a field".into(),
+                "not a word of its own here",
+                match select {
+                    true => format!("write `select({here}) |> distinct()`"),
+                    false => format!("distinct values are counted with `count_distinct({here})`"),
+                },
+            );
+        }
+        let unit = DURATIONS.iter().find(|(word, _)| second.starts_with(word));
+        if let (Sym::Int(_), Some((_, unit))) = (&last.sym, unit) {
+            let message = format!("a duration is one word: `{before} {here}` is none");
+            return says(error::BAD_NUMBER, both, message, "number and unit", format!("write `{before}{unit}`"));
+        }
+        if let Some((_, help)) = ROWS.iter().find(|(word, _)| *word == second) {
+            let message = format!("there is no `{here}`");
+            return says(error::FOREIGN_OPERATOR, symbol.span, message, "not a word of the language", (*help).into());
+        }
+        if first == "lambda" {
+            let help =
+                "an operator takes the expression itself, with the fields by their bare names: `derive(x: id + 1)`";
+            return says(
+                error::UNEXPECTED,
+                last.span,
+                "there are no functions of rows".into(),
+                "not needed",
+                help.into(),
+            );
+        }
+        if second == "from" && self.opener().is_some_and(|open| open.is(T::LParen)) {
+            let help = format!("parts of a date are functions: `{first}(day)`");
+            return says(
+                error::FOREIGN_OPERATOR,
+                symbol.span,
+                format!("there is no `{here}`"),
+                "not a word of the language",
+                help,
+            );
+        }
+        let label = ["on", "using", "where"].iter().find(|word| **word == second || **word == first);
+        if let Some(word) = label {
+            let word = if *word == "using" { "on" } else { word };
+            let message =
+                format!("expected `,` or an operator between {} and {}", self.before_text(), self.here_text());
+            let help = format!("an argument has its name and `:` before it: `{word}: …`");
+            return says(error::MISSING_COMMA, symbol.span, message, "two words in a row", help);
+        }
+        if SQL_WORDS.contains(&second.as_str()) {
+            let message = format!("`{here}` can't stand here: a clause of SQL is an operator of its own");
+            let help = "write `|> filter(…) |> select(…)`";
+            return says(error::MISSING_COMMA, symbol.span, message, "a clause of SQL", help.into());
+        }
+        None
+    }
+
     /// `AND`, `Is`, `NULL`: reserved words are lower-case.
     pub(super) fn upper_case(&self) -> Option<Answer<'a>> {
         let try_at = |at: usize, taken: bool| {
@@ -68,9 +196,14 @@ impl<'a> Place<'_, 'a> {
     }
 
     pub(super) fn conditional(&self) -> Option<Answer<'a>> {
-        const FORM: &str = "write `if condition then value else value`";
         let e = self.expected;
         let text = self.here().map_or("", |symbol| self.source(symbol));
+        if e.after_value() && self.is(T::Question) && self.after().is_some_and(|next| next.is(T::Dot)) {
+            let fault = self
+                .fault(error::IF_FORM, "there is no `?.`", "not an operator here")
+                .help("leave the `?` out: a part of null is null");
+            return Some((Some(fault), Repair::Region));
+        }
         if e.after_value() && self.is(T::Question) {
             let fault = self.fault(error::IF_FORM, "there is no `? :`", "not an operator here").help(FORM);
             return Some((Some(fault), Repair::Region));
@@ -113,6 +246,8 @@ impl<'a> Place<'_, 'a> {
             ("then", _) => format!("expected `then` after the condition, found {}", self.here_text()),
             _ => format!("an `if` needs an `else`: expected `else`, found {}", self.here_text()),
         };
-        Some((Some(self.fault(error::IF_FORM, message, format!("expected `{word}`")).help(FORM)), Repair::Region))
+        let further = ["elif", "elsif", "elseif"].contains(&text.to_lowercase().as_str());
+        let help = if further { "a further condition is written `else if condition then value`" } else { FORM };
+        Some((Some(self.fault(error::IF_FORM, message, format!("expected `{word}`")).help(help)), Repair::Region))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use dfc_grammar::ast::{Arg, Call, ExprKind, Span, TypeExpr, TypeKind};
+use dfc_grammar::ast::{Arg, Call, ExprKind, Literal, Span, TypeExpr, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
@@ -104,9 +104,15 @@ impl ItemContext<'_> {
     fn declared_fields(&mut self, arg: &Arg, bound: &Bound<'_>) -> Option<Declared> {
         let not_a_record = |cx: &mut Self, found: &str| {
             let message = format!("`schema` of `{}` takes a record, not {found}", bound.operator.name);
-            let problem = LocalDiagnostic::error("E0604", cx.loc(arg.value.span), message, "not a record")
-                .help("write a record's name, or `record { id: int64, … }`");
-            cx.error(problem);
+            let at = cx.loc(arg.value.span);
+            let problem = LocalDiagnostic::error("E0604", at.clone(), message, "not a record");
+            cx.error(match &arg.value.kind {
+                ExprKind::Record(_) => problem.help("write `record` before the braces: `schema: record { … }`"),
+                ExprKind::Literal(Literal::String(name)) if cx.globals.records.contains_key(name) => problem
+                    .help(format!("write `{name}`, without quotes"))
+                    .fix("take the quotes out", at, name.as_str()),
+                _ => problem.help("write a record's name, or `record { id: int64, … }`"),
+            });
             None
         };
         match &arg.value.kind {

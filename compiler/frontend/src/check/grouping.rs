@@ -1,9 +1,9 @@
 //! Operators that look at many rows: `aggregate distinct sort` (D7).
 
-use dfc_grammar::ast::{Arg, Expr, ExprKind};
+use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal};
 use dfc_ir::plan::{AggFunction, Op, SortKey};
 use dfc_ir::{Expr as Ir, Field, Schema, Site, Type};
-use dfc_typeck::{AggregateKey, Aggregation, Column, Loc, LocalDiagnostic, Scope};
+use dfc_typeck::{AggregateKey, Aggregation, Column, Loc, LocalDiagnostic, Scope, written};
 
 use super::{Flow, Input, ItemContext, LocalNode, broken, schema};
 use crate::bind::Bound;
@@ -49,6 +49,7 @@ impl ItemContext<'_> {
         let mut aggregation = Aggregation::by(names);
         let mut outputs: Vec<Option<Ir>> =
             columns.iter().enumerate().map(|(i, c)| Some(Ir::column(i, c.ty.clone()))).collect();
+        let before = self.out.len();
         for arg in bound.all("aggs") {
             let Some(name) = self.output_name(arg, bound, false) else {
                 sound = false;
@@ -79,6 +80,7 @@ impl ItemContext<'_> {
             });
             outputs.push(expr);
         }
+        self.siblings(before, bound, "aggs");
         for aggregate in &aggregation.aggregates {
             if ORDER_MATTERS.contains(&aggregate.function)
                 && let Some(at) = self.sites.loc(aggregate.site)
@@ -169,6 +171,14 @@ impl ItemContext<'_> {
                     format!("[{name}]"),
                 ));
             }
+            ExprKind::Literal(Literal::String(name)) => {
+                let name = written(name);
+                self.error(problem.help(format!("write `[{name}]`, without quotes")).fix(
+                    "put it in brackets",
+                    at,
+                    format!("[{name}]"),
+                ));
+            }
             _ => self.error(problem.help(format!("write `{param}: [a, b]`"))),
         }
         None
@@ -179,6 +189,15 @@ impl ItemContext<'_> {
             (Some(label), _) => Some(label.text.clone()),
             (None, ExprKind::Name(name)) => Some(name.clone()),
             (None, ExprKind::Error) => None,
+            (None, ExprKind::Literal(Literal::String(name))) => {
+                let (at, name) = (self.loc(element.span), written(name));
+                let message = "a field's name stands without quotes";
+                let problem = LocalDiagnostic::error("E0612", at.clone(), message, "a text, not a field")
+                    .help(format!("write `{name}`"))
+                    .fix("take the quotes out", at, name);
+                self.error(problem);
+                None
+            }
             _ => {
                 let problem = LocalDiagnostic::error(
                     "E0611",
@@ -275,6 +294,47 @@ impl ItemContext<'_> {
             self.error(problem);
             return None;
         }
+        if expr.columns().is_empty() {
+            self.constant_sort_key(columns, value);
+            return None;
+        }
         Some(SortKey { expr, descending, nulls_first })
+    }
+
+    /// A key that no field decides sorts nothing: a name in quotes, an order beside its field, a column's number.
+    fn constant_sort_key(&mut self, columns: &[Column], value: &Expr) {
+        let at = self.loc(value.span);
+        let text = match &value.kind {
+            ExprKind::Literal(Literal::String(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let order =
+            text.filter(|text| ["asc", "desc", "ascending", "descending"].contains(&text.to_lowercase().as_str()));
+        let problem = if let Some(name) = text.filter(|text| columns.iter().any(|c| c.name == *text)) {
+            let name = written(name);
+            LocalDiagnostic::error("E0612", at.clone(), "a field's name stands without quotes", "a text, not a field")
+                .help(format!("write `{name}`"))
+                .fix("take the quotes out", at, name)
+        } else if let Some(order) = order {
+            let order = if order.to_lowercase().starts_with('d') { "desc" } else { "asc" };
+            LocalDiagnostic::error("E0615", at, "an order is written around its value", "a text, no order")
+                .help(format!("write `{order}(field)`"))
+        } else {
+            let number = matches!(value.kind, ExprKind::Literal(Literal::Int(_)));
+            let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+            let problem =
+                LocalDiagnostic::error("E0458", at, "this sort key is the same for all rows", "depends on no field")
+                    .help(if number {
+                        "write the field's name, not its number"
+                    } else {
+                        "sort by a field, or by something computed from one"
+                    });
+            if names.len() <= 12 {
+                problem.note(format!("the fields here are {}", crate::bind::listed(&names)))
+            } else {
+                problem
+            }
+        };
+        self.error(problem);
     }
 }

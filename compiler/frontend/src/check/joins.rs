@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Span};
+use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Literal, Span};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
-use dfc_typeck::{Column, LocalDiagnostic, Scope};
+use dfc_typeck::{Column, LocalDiagnostic, Scope, written};
 
 use super::chain::Position;
 use super::{Flow, ItemContext};
@@ -113,11 +113,19 @@ impl ItemContext<'_> {
     /// Types `on:` and takes its equalities out as keys. After a refusal nothing more is said about the output.
     fn condition(&mut self, left: &[Column], right: &[Column], on: &Arg, bound: &Bound<'_>) -> Option<Condition> {
         let mut conjuncts = Vec::new();
+        let before = self.out.len();
         split(&on.value, &mut conjuncts);
         let mut condition = Condition::default();
         let mut sound = true;
         for conjunct in conjuncts {
             let conjunct = short_form(conjunct, left, right);
+            if let Some((label, help)) = no_condition(&conjunct, left, right) {
+                let message = format!("`{}` needs an equality between both sides", bound.operator.name);
+                let problem = LocalDiagnostic::error("E0617", self.loc(conjunct.span), message, label).help(help);
+                self.error(problem);
+                sound = false;
+                continue;
+            }
             let checked = self.with(Scope::Pair { left, right }, |checker| checker.check_predicate(&conjunct));
             let Some(checked) = checked else {
                 sound = false;
@@ -160,6 +168,12 @@ impl ItemContext<'_> {
             return None;
         }
         if condition.left_keys.is_empty() {
+            // That a constant is always true is the same mistake.
+            let mut number = 0;
+            self.out.retain(|problem| {
+                number += 1;
+                number <= before || problem.code != "W0504"
+            });
             let name = &bound.operator.name;
             let message = format!("`{name}` needs an equality between both sides");
             let problem = LocalDiagnostic::error(
@@ -365,6 +379,39 @@ fn short_form(e: &Expr, left: &[Column], right: &[Column]) -> Expr {
         Box::new(Expr { kind, span: e.span })
     };
     Expr { kind: ExprKind::Binary(AstOp::Eq, e.span, side("left"), side("right")), span: e.span }
+}
+
+/// What other tools take for a condition, a field alone or a list of fields: what it is, and what to write.
+fn no_condition(e: &Expr, left: &[Column], right: &[Column]) -> Option<(&'static str, String)> {
+    let find = |columns: &[Column], name: &str| columns.iter().find(|c| c.name == name && !c.broken).cloned();
+    // A field of the other side that could be equal to it.
+    let partner = |columns: &[Column], ty: &Type| {
+        columns.iter().find(|c| c.ty.ty == *ty).map_or_else(|| "id".to_owned(), |c| written(&c.name))
+    };
+    let (name, quoted) = match &e.kind {
+        ExprKind::Name(name) => (name, false),
+        ExprKind::Literal(Literal::String(text)) => (text, true),
+        ExprKind::List(_) => {
+            let help = "join equalities with `and`: `left.a == right.a and left.b == right.b`";
+            return Some(("a list, not a condition", help.to_owned()));
+        }
+        _ => return None,
+    };
+    let shown = written(name);
+    match (find(left, name), find(right, name)) {
+        (Some(_), Some(_)) if quoted => Some(("a text, not a field", format!("write `on: {shown}`"))),
+        // A bool is a condition by itself.
+        (Some(c), _) | (_, Some(c)) if !quoted && matches!(c.ty.ty, Type::Bool | Type::Null) => None,
+        (Some(c), _) => Some((
+            "a field of one side only",
+            format!("name the other side's field too: `on: {shown} == right.{}`", partner(right, &c.ty.ty)),
+        )),
+        (None, Some(c)) => Some((
+            "a field of one side only",
+            format!("name the other side's field too: `on: left.{} == {shown}`", partner(left, &c.ty.ty)),
+        )),
+        (None, None) => None,
+    }
 }
 
 /// The two sides of an equality, the left input's first, each over its own side's columns.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, TypeExpr, TypeKind};
+use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
 use dfc_ir::plan::{OptionValue, Secret};
 use dfc_ir::{Options, Type, Value};
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
@@ -186,6 +186,17 @@ impl ItemContext<'_> {
         if matches!(&ty.kind, TypeKind::Name(name) if name == "secret") {
             return self.secret(bound, param, ty, e);
         }
+        if matches!(&ty.kind, TypeKind::Name(name) if name == "string")
+            && let Some(text) = as_written(e)
+        {
+            let message = format!("`{}` of `{}` takes string, and this is no text", param.name, bound.operator.name);
+            let at = self.loc(e.span);
+            let problem = LocalDiagnostic::error("E0504", at.clone(), message, "without quotes")
+                .help(format!("a text stands in double quotes: `\"{text}\"`"))
+                .fix("put it in quotes", at, format!("\"{text}\""));
+            self.error(problem);
+            return None;
+        }
         let target = Target::Parameter { operator: bound.operator.name.clone(), name: param.name.clone() };
         let value = self.with(Scope::None, |checker| {
             let ty = checker.resolve_type(ty)?;
@@ -232,6 +243,19 @@ impl ItemContext<'_> {
         );
         None
     }
+}
+
+/// The text of a path that stands without its quotes: `data/orders.csv`. A name alone may be a parameter.
+fn as_written(e: &Expr) -> Option<String> {
+    fn part(e: &Expr) -> Option<String> {
+        match &e.kind {
+            ExprKind::Name(name) => Some(name.clone()),
+            ExprKind::Field(base, field) => Some(format!("{}.{}", part(base)?, field.text)),
+            ExprKind::Binary(BinaryOp::Div, _, l, r) => Some(format!("{}/{}", part(l)?, part(r)?)),
+            _ => None,
+        }
+    }
+    part(e).filter(|text| text.contains(['/', '.']))
 }
 
 /// Whether a URL has a password: `postgres://user:password@host/db`.

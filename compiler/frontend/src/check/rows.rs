@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use dfc_grammar::ast::{Arg, Expr, ExprKind};
+use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{Expr as Ir, Value};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Column, Gone, LocalDiagnostic, Scope, written};
+use dfc_typeck::{Column, FunctionTable, Gone, LocalDiagnostic, Scope, written};
 
 use super::{Flow, ItemContext, broken, identity};
 use crate::bind::Bound;
@@ -63,15 +63,15 @@ impl ItemContext<'_> {
                 }
             }
         }
-        self.siblings(before, bound);
+        self.siblings(before, bound, "fields");
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
 
     /// Says of unknown names among the findings from `before` on which of them the same operator computes.
-    fn siblings(&mut self, before: usize, bound: &Bound<'_>) {
+    pub(super) fn siblings(&mut self, before: usize, bound: &Bound<'_>, param: &str) {
         let operator = &bound.operator.name;
-        for label in bound.all("fields").iter().filter_map(|arg| arg.label.as_ref()) {
+        for label in bound.all(param).iter().filter_map(|arg| arg.label.as_ref()) {
             let name = &label.text;
             let message = format!("there is no field `{name}` here");
             let at = self.loc(label.span);
@@ -80,9 +80,14 @@ impl ItemContext<'_> {
                 problem.related.push((at.clone(), "computed by the same operator".into()));
                 problem.notes.clear();
                 problem.fixes.clear();
-                problem.help = Some(format!(
-                    "every argument sees the operator's input only: compute `{name}` in a `{operator}` of its own before"
-                ));
+                problem.help = Some(match operator.as_str() {
+                    "aggregate" => format!(
+                        "every argument sees the operator's input only: use `{name}` in a `derive` or `filter` behind it"
+                    ),
+                    _ => format!(
+                        "every argument sees the operator's input only: compute `{name}` in a `{operator}` of its own before"
+                    ),
+                });
             }
         }
     }
@@ -107,7 +112,7 @@ impl ItemContext<'_> {
             columns.push(column);
             exprs.push(expr);
         }
-        self.siblings(before, bound);
+        self.siblings(before, bound, "fields");
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
@@ -119,7 +124,10 @@ impl ItemContext<'_> {
             format!("the field `{name}` is there already"),
             "a second one of this name",
         )
-        .help(format!("give it another name: `other_{name}: …`"));
+        .help(match (&arg.label, &arg.value.kind) {
+            (None, ExprKind::Name(_)) => format!("take it out, or give it another name: `other_{name}: {name}`"),
+            _ => format!("give it another name: `other_{name}: …`"),
+        });
         self.error(problem);
     }
 
@@ -221,18 +229,25 @@ impl ItemContext<'_> {
         let mut columns = input.clone();
         let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
         let mut sound = !bound.failed;
-        for arg in bound.all("casts") {
+        for (number, arg) in bound.all("casts").iter().enumerate() {
             let ExprKind::Cast { value, .. } = &arg.value.kind else {
+                let help = match (&arg.value.kind, bound.all("casts").get(number + 1).map(|next| &next.value.kind)) {
+                    (ExprKind::Name(field), Some(ExprKind::Literal(Literal::String(ty)) | ExprKind::Name(ty))) => {
+                        format!("write `cast({} as {ty})`", written(field))
+                    }
+                    _ => "write `cast(id as int32)`".to_owned(),
+                };
                 let problem = LocalDiagnostic::error(
                     "E0612",
                     self.loc(arg.span),
                     "`cast` takes fields with their new types",
                     "not a cast",
                 )
-                .help("write `cast(id as int32)`");
+                .help(help);
                 self.error(problem);
+                // What follows is probably the type of this one.
                 sound = false;
-                continue;
+                break;
             };
             let Some(index) = self.field(&input, value) else {
                 sound = false;
@@ -276,25 +291,9 @@ impl ItemContext<'_> {
             (None, ExprKind::Name(name)) if bare => Some(name.clone()),
             (None, ExprKind::Error) => None,
             (None, kind) => {
-                let operator = &bound.operator.name;
-                let message = format!("`{operator}` needs a name for this value");
-                if let ExprKind::Cast { value, ty, .. } = kind
-                    && let (ExprKind::Name(old), dfc_grammar::ast::TypeKind::Name(new)) = (&value.kind, &ty.kind)
-                {
-                    let problem =
-                        LocalDiagnostic::error("E0611", self.loc(arg.span), message, "which name?").help(format!(
-                            "a new name stands before the value, `{operator}({new}: {old})`; `as` converts to a type"
-                        ));
-                    self.error(problem);
-                    return None;
-                }
-                let example = match kind {
-                    ExprKind::Call(call) => call.name.text.clone(),
-                    _ => "name".into(),
-                };
-                let problem = LocalDiagnostic::error("E0611", self.loc(arg.span), message, "which name?")
-                    .help(format!("put a name before it: `{operator}({example}: …)`"));
-                self.error(problem);
+                let help = nameless(kind, &bound.operator.name);
+                let message = format!("`{}` needs a name for this value", bound.operator.name);
+                self.error(LocalDiagnostic::error("E0611", self.loc(arg.span), message, "which name?").help(help));
                 None
             }
         }
@@ -324,7 +323,7 @@ impl ItemContext<'_> {
         let name = match &e.kind {
             ExprKind::Name(name) => name,
             ExprKind::Error => return None,
-            ExprKind::Literal(dfc_grammar::ast::Literal::String(text)) if columns.iter().any(|c| c.name == *text) => {
+            ExprKind::Literal(Literal::String(text)) if columns.iter().any(|c| c.name == *text) => {
                 let at = self.loc(e.span);
                 let problem = LocalDiagnostic::error(
                     "E0612",
@@ -337,10 +336,13 @@ impl ItemContext<'_> {
                 self.error(problem);
                 return None;
             }
-            _ => {
+            kind => {
                 let problem =
                     LocalDiagnostic::error("E0612", self.loc(e.span), "a field's name is expected here", "not a field")
-                        .help("compute it with `derive` before, and name it here");
+                        .help(match names_in(kind) {
+                            Some(names) => format!("leave the brackets out: `{names}`"),
+                            None => "compute it with `derive` before, and name it here".to_owned(),
+                        });
                 self.error(problem);
                 return None;
             }
@@ -372,4 +374,48 @@ impl ItemContext<'_> {
         });
         None
     }
+}
+
+/// The names in a list of names: `id, status`.
+fn names_in(kind: &ExprKind) -> Option<String> {
+    let ExprKind::List(items) = kind else { return None };
+    let name = |item: &Arg| match &item.value.kind {
+        ExprKind::Name(name) | ExprKind::Literal(Literal::String(name)) => Some(written(name)),
+        _ => None,
+    };
+    Some(items.iter().map(name).collect::<Option<Vec<_>>>()?.join(", "))
+}
+
+/// How a value without a name is given one.
+fn nameless(kind: &ExprKind, operator: &str) -> String {
+    match kind {
+        ExprKind::Cast { value, ty, .. } if matches!(ty.kind, TypeKind::Name(_)) => {
+            let TypeKind::Name(new) = &ty.kind else { return String::new() };
+            let old = match &value.kind {
+                ExprKind::Name(old) => written(old),
+                ExprKind::Call(call) => format!("{}(…)", call.name.text),
+                _ => "…".into(),
+            };
+            format!("a new name stands before the value, `{operator}({new}: {old})`; `as` converts to a type")
+        }
+        ExprKind::Name(field) if operator == "aggregate" => {
+            format!("to group by it write `aggregate(by: [{0}], …)`; a value is `name: max({0})`", written(field))
+        }
+        ExprKind::Call(call) if operator != "aggregate" && is_aggregate(&call.name.text) => {
+            let name = &call.name.text;
+            format!("`{name}` looks at many rows: write `|> aggregate(by: […], {name}: {name}(…))`")
+        }
+        ExprKind::Call(call) => format!("put a name before it: `{operator}({}: …)`", call.name.text),
+        ExprKind::Literal(Literal::Int(_)) => {
+            format!("put a name before it, `{operator}(name: …)`; a long number has no commas, `1000`")
+        }
+        _ => match names_in(kind) {
+            Some(names) => format!("leave the brackets out: `{operator}({names})`"),
+            None => format!("put a name before it: `{operator}(name: …)`"),
+        },
+    }
+}
+
+fn is_aggregate(function: &str) -> bool {
+    FunctionTable::standard().get(function).is_some_and(|function| function.aggregate)
 }

@@ -2,9 +2,13 @@
 
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::plan::{AggFunction, Aggregate};
-use dfc_ir::{DataType, Expr, ExprKind, Site, Type};
+use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Site, Type, UnaryOp};
 
+use super::names::written;
 use crate::{Checker, Function};
+
+/// Aggregates in which a row whose value is null is missing from the result.
+const SKIPS: &[&str] = &["sum", "avg"];
 
 /// Never null: over no values they are 0 or an empty list.
 const NEVER_NULL: &[AggFunction] =
@@ -56,6 +60,27 @@ impl Checker<'_> {
         Some(Expr { kind: ExprKind::Column(column), ty, site })
     }
 
+    /// A lint: `sum(price * discount)` leaves out the price of rows whose discount is null. A sum of the optional field itself
+    /// is meant so, and so is one whose `where:` looks at the field.
+    fn lint_rows_left_out(&mut self, name: &str, value: &Expr, filter: Option<&Expr>, span: Span) {
+        let mut optional = Vec::new();
+        if operands(value, &mut optional) != Some(true) {
+            return;
+        }
+        let looked_at = filter.map(Expr::columns).unwrap_or_default();
+        let Some(index) = optional.into_iter().find(|index| !looked_at.contains(index)) else { return };
+        let places = self.path_of(index);
+        let field = self.scope.column(index).map_or(String::new(), |column| written(&column.name));
+        self.warning(
+            "W0511",
+            span,
+            format!("rows where `{field}` is null are left out of this `{name}`, with everything else in it"),
+            "null as soon as one part is",
+        )
+        .related_all(places)
+        .help(format!("say what null counts as, `{field} ?? 0`; to leave such rows out on purpose write `where: {field} is not null`"));
+    }
+
     /// Arguments, `where:` and the declared type of the result.
     fn aggregate_parts(
         &mut self,
@@ -73,8 +98,23 @@ impl Checker<'_> {
             return None;
         }
         let plain: Vec<ast::Arg> = call.args.iter().filter(|arg| !is_where(arg)).cloned().collect();
+        if let Some(ast::Expr { kind: ast::ExprKind::Literal(ast::Literal::String(text)), span }) =
+            plain.first().map(|arg| &arg.value)
+            && self.scope.names().contains(&text.as_str())
+        {
+            let name = written(text);
+            self.error("E0612", *span, "a field's name stands without quotes", "a text, not a field")
+                .help(format!("write `{name}`"))
+                .fix("take the quotes out", *span, name);
+            return None;
+        }
         let args = self.arguments(function, &plain);
         let (filter, args) = (filter?, args?);
+        if let Some(arg) = args.first()
+            && SKIPS.contains(&function.name.as_str())
+        {
+            self.lint_rows_left_out(&function.name, &arg.value, filter.as_ref(), arg.syntax.span);
+        }
         let choice = self.resolve(function, &args, call)?;
         let mut values = self.convert_arguments(args, &choice)?;
         let declared = self.result(function, &choice, &values, call.span)?;
@@ -92,6 +132,26 @@ impl Checker<'_> {
             values.push(self.convert_plain(value, &declared.ty, call.span)?);
         }
         Some((values, filter, declared))
+    }
+}
+
+/// The fields of an arithmetic expression that may be null and, as the second, whether it has others; conversions aside.
+/// `None`: there is more than arithmetic.
+fn operands(e: &Expr, optional: &mut Vec<usize>) -> Option<bool> {
+    match &e.kind {
+        ExprKind::Column(index) if e.ty.nullable => {
+            optional.push(*index);
+            Some(false)
+        }
+        ExprKind::Column(_) => Some(true),
+        ExprKind::Literal(_) => Some(false),
+        ExprKind::Cast(inner, CastMode::Strict) | ExprKind::Unary(UnaryOp::Neg, inner) => operands(inner, optional),
+        ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, l, r) => {
+            let (l, r) = (operands(l, optional)?, operands(r, optional)?);
+            Some(l || r)
+        }
+        // What a coalesced or called value is made of was thought of.
+        _ => (!e.ty.nullable).then_some(true),
     }
 }
 

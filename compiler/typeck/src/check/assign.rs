@@ -47,7 +47,10 @@ impl Checker<'_> {
                         format!("{text} doesn't fit {to}, the type of {}", target.words()),
                         "doesn't fit",
                     )
-                    .help(format!("write a value that {} can hold", to.ty));
+                    .help(match (&to.ty, &e.ty.ty) {
+                        (Type::Int(_), Type::Decimal(..) | Type::Float64) => "write a whole number".to_owned(),
+                        _ => format!("write a value that {} can hold", to.ty),
+                    });
                 if let Type::Int(int) = to.ty {
                     report.note(format!("{} holds whole numbers from {} to {}", to.ty, int.min(), int.max()));
                 }
@@ -148,6 +151,7 @@ impl Checker<'_> {
             return self.refuse_without_zone(&target.words(), &from, to, span, places);
         }
         let message = format!("{} takes {to}, and this is {from}", target.words());
+        let constant = matches!(e.kind, ExprKind::Literal(_)) && !matches!(from.ty, Type::Record(_));
         let report = self.error("E0503", span, message, format!("{from}")).related_all(places);
         match (&from.ty, &to.ty) {
             (Type::Record(a), Type::Record(b)) => {
@@ -165,6 +169,15 @@ impl Checker<'_> {
             (a, Type::DateTime | Type::Timestamp) if a.is_numeric() => {
                 report.help("an instant is made of seconds since 1970 with `from_epoch(x)`, or `from_epoch(x, \"millisecond\")`")
             }
+            (a, b) if constant => report.help(match (a, b, &e.kind) {
+                (Type::List(_), Type::String, _) => {
+                    "give one text; several files are a pattern, `\"data/*.csv\"`".to_owned()
+                }
+                (a, Type::Duration, ExprKind::Literal(Value::Int(n))) if a.is_numeric() => {
+                    format!("a duration has a unit: `{n}s`, `{n}m`, `{n}h`, `{n}d`")
+                }
+                _ => format!("write a value of {}{}", to.ty, example_of(b)),
+            }),
             (a, b) if castable(a, b) => report.help(format!("convert it if that is meant: `… as {to}`")),
             (Type::List(_), _) => report.help("take one item of it: `x[0]`"),
             (Type::Record(_), _) => report.help("take one field of it: `x.name`"),
@@ -172,5 +185,23 @@ impl Checker<'_> {
             _ => report.help(format!("no conversion leads from {} to {}; give another value", from.ty, to.ty)),
         };
         None
+    }
+}
+
+/// How a value of a type is written, for a message.
+fn example_of(ty: &Type) -> &'static str {
+    match ty {
+        Type::Int(_) => ", such as `1`",
+        Type::Decimal(..) => ", such as `1.50`",
+        Type::Float32 | Type::Float64 => ", such as `1.5f`",
+        Type::Bool => ": `true` or `false`",
+        Type::String => ", such as `\"text\"`",
+        Type::Date => ", such as `@2026-01-31`",
+        Type::Time => ", such as `@10:00:00`",
+        Type::DateTime => ", such as `@2026-01-31T10:00:00`",
+        Type::Timestamp => ", such as `@2026-01-31T10:00:00Z`",
+        Type::Duration => ", such as `30s`",
+        Type::List(_) => ", such as `[1, 2]`",
+        _ => "",
     }
 }

@@ -93,6 +93,21 @@ impl Checker<'_> {
             Some(subject) => Some((subject, self.infer(subject, None)?)),
             None => None,
         };
+        // `_ => 0` of other languages.
+        let blank = arms.iter().flat_map(|arm| &arm.patterns).find(|p| super::compare::name_of(p) == Some("_"));
+        if let (Some(blank), None) = (blank, otherwise)
+            && !self.scope.names().contains(&"_")
+        {
+            self.error(
+                "E0511",
+                blank.span,
+                "this `match` has no value where no arm fits: `_` is no pattern",
+                "no `else`",
+            )
+            .help("write the last arm as `else => …`")
+            .fix("write `else`", blank.span, "else");
+            return None;
+        }
         let mut conditions = Vec::new();
         let mut values = Vec::new();
         let mut sound = true;

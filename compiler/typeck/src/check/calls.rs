@@ -11,6 +11,9 @@ use super::results::result_type;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Function};
 
+/// How dates are written.
+const WRITTEN_DATES: &str = "a date is written `@2026-01-31`, with a time `@2026-01-31T10:00:00`";
+
 impl Checker<'_> {
     /// `name(args)`
     pub(crate) fn call(&mut self, call: &ast::Call, span: Span) -> Option<Expr> {
@@ -213,7 +216,14 @@ impl Checker<'_> {
             };
             let message = format!("`{name}` takes {}, not {count}", counts(function));
             let label = format!("{count} given");
-            self.error("E0418", call.span, message, label).help(forms);
+            let date = name == "date" || name == "datetime" || name == "timestamp";
+            let constants = args.iter().all(|arg| matches!(arg.value.kind, ExprKind::Literal(_)));
+            let report = self.error("E0418", call.span, message, label);
+            if date && constants {
+                report.note(forms).help(WRITTEN_DATES);
+            } else {
+                report.help(forms);
+            }
             return None;
         }
         // With one argument that no form takes, that one is to blame.
@@ -249,6 +259,16 @@ impl Checker<'_> {
             .map(|arg| Argument { value: arg.value.clone(), syntax: arg.syntax, loose: arg.loose })
             .collect();
         let turned = args.len() == 2 && choose(function, &turned).is_some();
+        // `date("2026-01-31")`
+        let date = match (name.as_str(), args.first().map(|arg| &arg.value.kind)) {
+            ("date" | "datetime" | "timestamp", Some(ExprKind::Literal(dfc_ir::Value::Str(text)))) => {
+                [Type::Date, Type::DateTime, Type::Timestamp].iter().find_map(|ty| super::compare::literal_of(text, ty))
+            }
+            _ => None,
+        };
+        let texts = args.len() == 1 && args[0].value.ty.ty == Type::String;
+        let number =
+            texts && function.overloads.iter().all(|o| o.decl.generics.iter().any(|(_, class)| class.text == "number"));
         let code = if zone { "E0509" } else { "E0512" };
         let message = format!("`{name}` can't take {}", given.join(", "));
         let label = if zone { "a wall clock meets an instant" } else { "no form fits" };
@@ -260,6 +280,11 @@ impl Checker<'_> {
             );
         } else if turned {
             report.help("turn the two arguments round");
+        } else if let Some(literal) = date {
+            report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
+        } else if number {
+            let name = args.first().and_then(|arg| super::compare::name_of(arg.syntax)).unwrap_or("…");
+            report.help(format!("convert the text first: `{name} as decimal(18, 2)`"));
         } else if let Some((syntax, to)) = cast {
             let name = super::compare::name_of(syntax).unwrap_or("…");
             report.help(format!("convert the argument: `{name} as {to}`"));

@@ -38,9 +38,24 @@ impl Checker<'_> {
         }
         let left = self.infer(l, None);
         let right = self.infer(r, None);
+        match (&left, &right) {
+            (Some(text), None) if text.ty.ty == Type::String => self.meant_as_text(r),
+            (None, Some(text)) if text.ty.ty == Type::String => self.meant_as_text(l),
+            _ => {}
+        }
         let (left, right) = (left?, right?);
         self.lint_comparison(op, (l, &left), (r, &right), span);
         self.compared(ir_op, spelling, (l, left), (r, right), span)
+    }
+
+    /// `status == paid`: an unknown name beside a text was probably meant as one.
+    fn meant_as_text(&mut self, e: &ast::Expr) {
+        let (Some(name), Some(last)) = (name_of(e), self.diagnostics.last_mut()) else { return };
+        if last.code == "E0410" && last.help.is_none() {
+            let at = last.loc.clone();
+            last.help = Some(format!("a text stands in double quotes: `\"{name}\"`"));
+            last.fixes.push(("put it in quotes".into(), at, format!("\"{name}\"")));
+        }
     }
 
     /// Two checked operands, compared.
@@ -109,7 +124,10 @@ impl Checker<'_> {
         let report = self
             .error("E0501", span, format!("{lt} can't be compared with {rt}"), format!("{lt} {spelling} {rt}"))
             .related_all(places);
-        if let Some((better, span)) = better {
+        if spelling == "in" && better.is_some() {
+            let better = better.map(|(better, _)| better).unwrap_or_default();
+            report.help(format!("write the values of the list without quotes: `{better}`"));
+        } else if let Some((better, span)) = better {
             report.help(format!("write `{better}`")).fix(format!("write `{better}`"), span, better);
         } else if let Some((side, other)) = text_side {
             let name = name_of(side).unwrap_or("…");
@@ -279,6 +297,9 @@ impl Checker<'_> {
             );
             match ty.ty {
                 Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
+                Type::String if checked.ty.ty == Type::String => {
+                    report.help("write the values in square brackets, `in [\"a\", \"b\"]`; whether a text holds another says `contains(text, part)`")
+                }
                 _ => report.help("write the values in square brackets: `in [1, 2]`"),
             };
             return None;
@@ -417,6 +438,11 @@ fn tick(name: &str, ticked: bool) -> String {
 
 /// How a text literal would be written as a literal of another type.
 pub(crate) fn literal_of(text: &str, ty: &Type) -> Option<String> {
+    if *ty == Type::Duration {
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let whole = unit.len() < text.len() && ["ms", "s", "m", "h", "d"].contains(&unit);
+        return whole.then(|| text.to_owned());
+    }
     dfc_eval::parse_value(text, ty).ok()?;
     match ty {
         Type::Date | Type::Time | Type::DateTime | Type::Timestamp => Some(format!("@{}", text.replace(' ', "T"))),

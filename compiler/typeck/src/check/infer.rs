@@ -131,7 +131,11 @@ impl Checker<'_> {
             decided = matches!(&left.kind, ExprKind::Literal(value) if *value == decides);
         }
         self.state.dead += u32::from(decided);
-        let right = self.condition(r, word);
+        // `note or ""`: with the left side refused the right one would be told the same.
+        let refused =
+            self.diagnostics.last().is_some_and(|d| d.code == "E0502" && d.loc.span == l.span && left.is_none());
+        let literal = matches!(peel(r).kind, ast::ExprKind::Literal(_));
+        let right = if refused && literal { None } else { self.condition(r, word) };
         self.state.dead -= u32::from(decided);
         self.state.narrowed.truncate(narrowed);
         self.state.nulls_kept.truncate(known_nulls);
@@ -179,6 +183,9 @@ impl Checker<'_> {
                     .error("E0502", e.span, format!("{what} takes bool, and this is {ty}"), format!("{ty}"))
                     .related_all(places);
                 match ty.ty {
+                    _ if ty.nullable && what == "`or`" => {
+                        report.help(format!("what stands for null is written with `??`: `{shown} ?? …`"))
+                    }
                     _ if ty.ty.is_numeric() => report.help(format!("compare it: `{shown} != 0`")),
                     Type::String if text => report.help("fields and conditions stand without quotes"),
                     Type::String => {

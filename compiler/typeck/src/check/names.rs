@@ -3,7 +3,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, UnaryOp, Value};
 
-use crate::nearest::nearest;
+use crate::nearest::{FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Column, Gone, Loc, Scope};
 
 /// Nodes that functions may add to an expression.
@@ -14,6 +14,23 @@ const LISTED: usize = 12;
 
 /// Steps of a field's way that are all shown; of a longer one the first and the last.
 const STEPS_SHOWN: usize = 4;
+
+/// Words of other languages that are no fields, and what to write: (the word, letters' case aside, what is said).
+const FOREIGN_WORDS: &[(&str, &str)] = &[
+    ("none", "a missing value is `null`, and is tested with `is null`"),
+    ("nil", "a missing value is `null`, and is tested with `is null`"),
+    ("nan", "a missing value is `null`, and is tested with `is null`"),
+    ("undefined", "a missing value is `null`, and is tested with `is null`"),
+    ("true", "write `true`"),
+    ("false", "write `false`"),
+    ("yes", "a bool is `true` or `false`"),
+    ("no", "a bool is `true` or `false`"),
+    ("on", "a bool is `true` or `false`"),
+    ("off", "a bool is `true` or `false`"),
+];
+
+/// What rows are called elsewhere: `row.status`, `this.status`.
+const ROWS: &[&str] = &["row", "this", "self", "it", "df", "record", "input"];
 
 /// What a bare name is among the fields.
 enum Found {
@@ -97,8 +114,30 @@ impl Checker<'_> {
         }
     }
 
-    /// `left.x`, `right.x` where the scope has two sides; `None` if it is something else.
+    /// `left.x`, `right.x` where the scope has two sides, `orders.x` where it needs no side; `None` if it is something else.
     pub(crate) fn side(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
+        match self.bare_field(base, field, span) {
+            None => self.side_of_a_join(base, field, span),
+            refused => refused,
+        }
+    }
+
+    /// `row.status`, `orders.status`: a field with the name of its rows before it.
+    fn bare_field(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
+        let (ast::ExprKind::Name(rows), Scope::Row(columns)) = (&base.kind, self.scope) else { return None };
+        let foreign = self.globals.streams.contains(rows) || ROWS.contains(&rows.as_str());
+        let known = !matches!(self.find(rows), Found::Nothing) || self.globals.values.contains_key(rows);
+        if !foreign || known || self.state.locals.is_some() || position(columns, &field.text).is_none() {
+            return None;
+        }
+        let name = written(&field.text);
+        self.error("E0410", base.span, format!("there is no field `{rows}` here"), "not needed")
+            .help(format!("a field stands without the name of its rows: write `{name}`"))
+            .fix(format!("write `{name}`"), span, name);
+        Some(None)
+    }
+
+    fn side_of_a_join(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
         let ast::ExprKind::Name(side) = &base.kind else { return None };
         if self.state.locals.is_some() || (side != "left" && side != "right") {
             return None;
@@ -179,6 +218,11 @@ impl Checker<'_> {
         let inside_fn = self.state.locals.is_some();
         let globals = self.globals;
         let near = nearest(name, fields.iter().copied().chain(globals.values.keys().map(String::as_str)));
+        let lower = name.to_lowercase();
+        let word = FOREIGN_WORDS.iter().find(|(word, _)| *word == lower).map(|(_, help)| *help);
+        // `current_date` of SQL has no parentheses.
+        let called = foreign(FOREIGN_FUNCTIONS, name).filter(|here| self.functions.get(here).is_some());
+        let called = called.filter(|here| *here == "now" || *here == "today");
         let is_function = globals.functions.contains_key(name) || self.functions.get(name).is_some();
         let is_stream = globals.streams.contains(name);
         let constant = matches!(self.scope, Scope::None);
@@ -199,10 +243,20 @@ impl Checker<'_> {
         let report = self.error("E0410", span, message, "unknown name").note(list);
         if let Some(gone) = gone {
             report.gone(gone, span);
+        } else if let Some(help) = word {
+            report.help(help);
         } else if let Some(near) = near {
             report.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near));
+        } else if let Some(here) = called {
+            report.help(format!("it is the function `{here}()` here")).fix(
+                format!("write `{here}()`"),
+                span,
+                format!("{here}()"),
+            );
         } else if is_function {
             report.help(format!("`{name}` is a function: call it, `{name}(…)`"));
+        } else if ROWS.contains(&name) && !inside_fn && !constant {
+            report.help("a field stands by its bare name, without its row: `status`");
         } else if is_stream && pair {
             report.help("the two sides are called `left` and `right` here: `left.id == right.id`");
         } else if is_stream {
