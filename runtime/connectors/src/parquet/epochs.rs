@@ -17,6 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 use serde::{Deserialize, Serialize};
 
 use super::guard::guarded;
+use super::lanes::Lanes;
 use super::sink::{PassOn, failed, parts};
 use crate::files::{
     Checked, Claim, Mode, Part, Spool, exists, folder_of, hidden_beside, holds, io_error, names_of, publish, remove,
@@ -37,6 +38,7 @@ pub(super) struct JoinedSink {
     prefix: String,
     note: PathBuf,
     whole: PathBuf,
+    lanes: Arc<Lanes>,
     state: Mutex<State>,
     _claim: Claim,
 }
@@ -102,7 +104,8 @@ impl JoinedSink {
         let ours = lives.iter().filter(|(other, _)| other.number == life.number && !life.ended);
         let files: Vec<&SpoolFile> = ours.flat_map(|(_, sealed)| &sealed.files).collect();
         let keep = names_of(files.iter().copied());
-        let make = parts(name, schema, properties.clone());
+        let lanes = Lanes::new(name, schema.len());
+        let make = parts(name, schema, properties.clone(), &lanes, None);
         let folder = folder_of(&target).to_path_buf();
         let spool = Spool::new(name, folder.clone(), prefix.clone(), u64::MAX, make, &keep)?;
         remove(&whole).map_err(fail)?;
@@ -119,6 +122,7 @@ impl JoinedSink {
             prefix,
             note,
             whole,
+            lanes,
             state: Mutex::new(State { spool: Some(spool), parts, life, rows: 0 }),
             _claim: claim,
         };
@@ -253,7 +257,7 @@ fn rows_in(path: &Path) -> Result<u64, ConnectError> {
 
 impl Sink for JoinedSink {
     fn encoder(&self, _task: usize) -> Result<Box<dyn Encoder>, ConnectError> {
-        Ok(Box::new(PassOn))
+        Ok(Box::new(PassOn(self.lanes.clone())))
     }
 
     fn write(&self, encoded: Encoded, rows: u64) -> Result<(), ConnectError> {

@@ -1,5 +1,5 @@
-//! The Parquet sink. Encoding a file's row group needs all its rows in order, so batches are passed on and encoded where they are
-//! written.
+//! The Parquet sink. Encoding a column of a row group needs all its values in order, so rows are put into the columns' lanes where they are
+//! written, and encoded by all tasks that bring more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,12 +8,14 @@ use arrow_schema::SchemaRef;
 use dfc_batch::{Batch, RowError, arrow_schema};
 use dfc_ir::Schema;
 use dfc_ir::plan::SinkSpec;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::basic::{Compression as Codec, Encoding, GzipLevel, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 
 use super::epochs::JoinedSink;
+use super::lanes::Lanes;
+use super::writer::Writer;
 use crate::files::{
     Checked, Compression, FolderOptions, FolderSink, MakePart, Mode, Output, OutputOptions, PartWriter, Partitions,
     Place, ROLL, io_error, refuse_folder_options,
@@ -21,6 +23,9 @@ use crate::files::{
 use crate::options::OptionReader;
 use crate::text::sink::closed;
 use crate::{ConnectError, Encoded, Encoder, OpenContext, Sink, SinkSummary};
+
+/// Bytes of the largest dictionary of numbers.
+const NUMBERS: usize = 256 << 10;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -54,8 +59,7 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let properties = WriterProperties::builder()
         .set_compression(codec)
         .set_max_row_group_row_count(Some(usize::try_from(group).unwrap_or(usize::MAX)))
-        .set_created_by(concat!("dfc ", env!("CARGO_PKG_VERSION")).into())
-        .build();
+        .set_created_by(concat!("dfc ", env!("CARGO_PKG_VERSION")).into());
     let path = options.required("path")?.to_string();
     let modes = [("overwrite", Mode::Overwrite), ("append", Mode::Append), ("fail", Mode::Fail)];
     let mode = options.choice("mode", &modes)?;
@@ -72,11 +76,13 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
             partitioned: by.is_some(),
             path: path.clone(),
         };
+        let lanes = Lanes::new(&path, schema.len());
+        let properties = encodings(properties, &path, &schema)?;
+        let parts = parts(&path, &schema, properties, &lanes, Some(folder.roll));
         let make = move || match &by {
-            Some(by) => by.encoder(Box::new(PassOn)),
-            None => Box::new(PassOn) as Box<dyn Encoder>,
+            Some(by) => by.encoder(Box::new(PassOn(lanes.clone()))),
+            None => Box::new(PassOn(lanes.clone())) as Box<dyn Encoder>,
         };
-        let parts = parts(&path, &schema, properties);
         return Ok(Box::new(FolderSink::open(folder, cx, Box::new(make), parts)?));
     }
     refuse_folder_options(&options, &path)?;
@@ -84,6 +90,7 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
         return Err(ConnectError::new("R0202", "nothing can be added to a Parquet file")
             .help("end the path with `/` for a folder of parts, to which parts can be added"));
     }
+    let properties = encodings(properties, &path, schema)?;
     let output = OutputOptions { path: path.clone(), mode, compression: Compression::None };
     let output = match (Place::find(&path)?, &cx.epochs) {
         (Place::File { target, claim, .. }, Some(epochs)) => {
@@ -95,16 +102,46 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let name = output.name().to_string();
     let arrow = arrow_schema(schema);
     let forgets = (!output.is_file()).then(|| format!("rows that were written to `{name}` can't be taken back"));
-    let writer = ArrowWriter::try_new(output, arrow.clone(), Some(properties)).map_err(|e| failed(&name, e))?;
-    Ok(Box::new(ParquetSink { name, arrow, forgets, state: Mutex::new(State { writer: Some(writer), rows: 0 }) }))
+    let lanes = Lanes::new(&name, schema.len());
+    let writer = Writer::new(&name, output, arrow.clone(), properties, lanes.clone(), None)?;
+    Ok(Box::new(ParquetSink {
+        name,
+        arrow,
+        forgets,
+        lanes,
+        state: Mutex::new(State { writer: Some(writer), rows: 0 }),
+    }))
 }
 
-/// Parts of rows.
-pub(super) fn parts(name: &str, schema: &Schema, properties: WriterProperties) -> MakePart {
-    let (name, arrow) = (name.to_string(), arrow_schema(schema));
+/// Whole numbers, and what is stored as such: a dictionary only while it is small, then differences packed into bits, which are a fraction of
+/// the plain numbers for the compression to chew on, and for the file to hold.
+fn encodings(
+    properties: WriterPropertiesBuilder,
+    name: &str,
+    schema: &Schema,
+) -> Result<WriterProperties, ConnectError> {
+    let parquet = ArrowSchemaConverter::new().convert(&arrow_schema(schema)).map_err(|e| failed(name, e))?;
+    let whole = parquet.columns().iter().filter(|c| matches!(c.physical_type(), Physical::INT32 | Physical::INT64));
+    let set = whole.fold(properties, |properties, column| {
+        let path = column.path();
+        properties
+            .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_dictionary_page_size_limit(path.clone(), NUMBERS)
+    });
+    Ok(set.build())
+}
+
+/// Parts of rows, closed at about `roll` bytes.
+pub(super) fn parts(
+    name: &str,
+    schema: &Schema,
+    properties: WriterProperties,
+    lanes: &Arc<Lanes>,
+    roll: Option<u64>,
+) -> MakePart {
+    let (name, arrow, lanes) = (name.to_string(), arrow_schema(schema), lanes.clone());
     Box::new(move |file| {
-        let writer = ArrowWriter::try_new(file, arrow.clone(), Some(properties.clone()));
-        let writer = writer.map_err(|e| failed(&name, e))?;
+        let writer = Writer::new(&name, file, arrow.clone(), properties.clone(), lanes.clone(), roll)?;
         Ok(Box::new(ParquetPart { name: name.clone(), arrow: arrow.clone(), writer }))
     })
 }
@@ -112,22 +149,21 @@ pub(super) fn parts(name: &str, schema: &Schema, properties: WriterProperties) -
 struct ParquetPart {
     name: String,
     arrow: SchemaRef,
-    writer: ArrowWriter<Checked>,
+    writer: Writer<Checked>,
 }
 
 impl PartWriter for ParquetPart {
     fn write(&mut self, encoded: Encoded) -> Result<(), ConnectError> {
         let record = record(&self.name, &self.arrow, encoded)?;
-        self.writer.write(&record).map_err(|e| failed(&self.name, e))
+        self.writer.write(record.columns(), record.num_rows())
     }
 
     fn bytes(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+        self.writer.bytes()
     }
 
     fn close(self: Box<Self>) -> Result<Checked, ConnectError> {
-        let ParquetPart { name, writer, .. } = *self;
-        writer.into_inner().map_err(|e| failed(&name, e))
+        self.writer.close()
     }
 }
 
@@ -157,19 +193,21 @@ struct ParquetSink {
     arrow: SchemaRef,
     /// Why it can't take rows back, if it can't.
     forgets: Option<String>,
+    lanes: Arc<Lanes>,
     state: Mutex<State>,
 }
 
 struct State {
-    writer: Option<ArrowWriter<Output>>,
+    writer: Option<Writer<Output>>,
     rows: u64,
 }
 
-/// Rows are encoded where they are written.
-pub(super) struct PassOn;
+/// Rows go on as they are; before, some of those that wait are encoded.
+pub(super) struct PassOn(pub(super) Arc<Lanes>);
 
 impl Encoder for PassOn {
     fn encode(&mut self, batch: Batch, _errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
+        self.0.help()?;
         let rows = batch.rows as u64;
         Ok((Encoded::Rows(batch), rows))
     }
@@ -184,13 +222,13 @@ impl ParquetSink {
 
 impl Sink for ParquetSink {
     fn encoder(&self, _task: usize) -> Result<Box<dyn Encoder>, ConnectError> {
-        Ok(Box::new(PassOn))
+        Ok(Box::new(PassOn(self.lanes.clone())))
     }
 
     fn write(&self, encoded: Encoded, rows: u64) -> Result<(), ConnectError> {
         let record = record(&self.name, &self.arrow, encoded)?;
         let mut state = self.state();
-        state.writer.as_mut().ok_or_else(closed)?.write(&record).map_err(|e| failed(&self.name, e))?;
+        state.writer.as_mut().ok_or_else(closed)?.write(record.columns(), record.num_rows())?;
         state.rows += rows;
         Ok(())
     }
@@ -198,8 +236,7 @@ impl Sink for ParquetSink {
     fn finish(&self) -> Result<SinkSummary, ConnectError> {
         let mut state = self.state();
         let writer = state.writer.take().ok_or_else(closed)?;
-        let output = writer.into_inner().map_err(|e| failed(&self.name, e))?;
-        let bytes = output.finish()?;
+        let bytes = writer.close()?.finish()?;
         Ok(SinkSummary { target: Some(self.name.clone()), rows: state.rows, bytes })
     }
 

@@ -1,13 +1,14 @@
 //! Tests of the Parquet connector.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, Date64Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
     RecordBatch, StringArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
+use dfc_batch::Batch;
 use dfc_ir::{DataType, Field, Type, Value};
 use parquet::arrow::ArrowWriter;
 
@@ -66,6 +67,65 @@ fn what_is_written_is_read_with_nested_values_and_row_groups() {
     assert!(found.rows.iter().zip(&rows).all(|(a, b)| a[0] == b[0] && a[1] == b[3]));
     spec.projection = vec![];
     assert_eq!(drain(&*crate::open_source(&spec, &context()).unwrap(), &spec.projected()).unwrap().batches.len(), 5);
+}
+
+/// Writes batches from several threads, in order: the answer's file.
+fn write_from(threads: usize, pairs: &[(&str, dfc_ir::plan::OptionValue)], schema: &dfc_ir::Schema, batches: &[Batch]) {
+    let spec = dfc_ir::plan::SinkSpec { connector: "parquet".into(), options: options(pairs) };
+    let sink = crate::open_sink(&spec, schema, &context()).unwrap();
+    let (next, turn) = (Mutex::new(0), Condvar::new());
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (sink, next, turn) = (&*sink, &next, &turn);
+            scope.spawn(move || {
+                let mut encoder = sink.encoder(thread).unwrap();
+                for number in (thread..batches.len()).step_by(threads) {
+                    let (encoded, rows) = encoder.encode(batches[number].clone(), &mut Vec::new()).unwrap();
+                    let mut next = turn.wait_while(next.lock().unwrap(), |next| *next != number).unwrap();
+                    sink.write(encoded, rows).unwrap();
+                    *next += 1;
+                    turn.notify_all();
+                }
+            });
+        }
+    });
+    sink.finish().unwrap();
+}
+
+/// D2, F7: bytes, row groups and the borders of parts are those of the rows alone.
+#[test]
+fn what_is_written_is_the_same_from_however_many_threads() {
+    let folder = Folder::new();
+    let item = Type::Record(vec![Field::new("sku", ty("string")), Field::new("n", ty("int64?"))]);
+    let mut schema = schema("id: int64; d: decimal(12,2)?; s: string?; b: bool");
+    schema.fields.push(Field::new("items", DataType::optional(Type::List(Box::new(DataType::of(item))))));
+    let row = |i: i128| {
+        let record = Value::Record(vec![Value::string(format!("sku {i}")), Value::Int(i)]);
+        let text = if i % 5 == 0 { Value::Null } else { Value::string(format!("text {}", i * 7919 % 10_007)) };
+        let items = if i % 2 == 0 { Value::List(vec![record; i as usize % 3]) } else { Value::Null };
+        vec![Value::Int(i), Value::Decimal(i * 7 - 1000), text, Value::Bool(i % 3 == 0), items]
+    };
+    let rows: Vec<Vec<Value>> = (0..20_000).map(row).collect();
+    let batches: Vec<Batch> = rows.chunks(619).map(|rows| batch(&schema, rows)).collect();
+    for threads in [1, 4] {
+        let file = folder.name(&format!("{threads}.parquet"));
+        let pairs = [("path", text(&file)), ("row_group_rows", int(6_999))];
+        write_from(threads, &pairs, &schema, &batches);
+        let parts = folder.name(&format!("{threads}/"));
+        write_from(threads, &[("path", text(&parts)), ("roll", int(100_000))], &schema, &batches);
+    }
+    let bytes = |name: &str| std::fs::read(folder.name(name)).unwrap();
+    assert!(bytes("1.parquet") == bytes("4.parquet"));
+    let found = read("parquet", &[("path", text(&folder.name("4.parquet")))], &schema).unwrap();
+    assert!(found.rows == rows);
+    let parts = |name: &str| {
+        let parts = std::fs::read_dir(folder.name(name)).unwrap().map(|entry| entry.unwrap().path());
+        let mut parts: Vec<_> = parts.filter(|path| path.is_file()).collect();
+        parts.sort();
+        parts.iter().map(|part| std::fs::read(part).unwrap()).collect::<Vec<_>>()
+    };
+    let (one, four) = (parts("1"), parts("4"));
+    assert!(one.len() > 3 && one == four, "{} parts", one.len());
 }
 
 #[test]
