@@ -122,15 +122,13 @@ impl Spool {
         keep: &[String],
     ) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", name, &e);
-        let mut next = 0;
+        let ordinal = |file: &str| file.strip_prefix(&prefix)?.strip_suffix(".part")?.parse::<u64>().ok();
+        // A part that has been moved away, though nobody noted it yet, is still asked for by its name: no other may have it.
+        let next = keep.iter().filter_map(|file| ordinal(file)).max().map_or(0, |last| last.saturating_add(1));
         for entry in fs::read_dir(&folder).map_err(fail)? {
             let file = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
-            let Some(ordinal) = file.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".part")) else {
-                continue;
-            };
-            if keep.contains(&file) {
-                next = next.max(ordinal.parse::<u64>().map_or(0, |ordinal| ordinal.saturating_add(1)));
-            } else {
+            let is_part = file.starts_with(&prefix) && file.ends_with(".part");
+            if is_part && !keep.contains(&file) {
                 remove(&folder.join(&file)).map_err(fail)?;
             }
         }
