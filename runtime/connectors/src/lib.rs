@@ -219,6 +219,12 @@ pub trait Sink: Send + Sync {
         0
     }
 
+    /// From so many bytes of the open epoch on it is worth a checkpoint before its time, if the target has nothing else to do: rows are then
+    /// loaded while further ones are read. `None`: applying costs the same however many rows there are.
+    fn worth_applying(&self) -> Option<u64> {
+        None
+    }
+
     /// Closes the open epoch and makes it durable. Called when all its rows were written and none after them.
     ///
     /// # Errors

@@ -17,6 +17,9 @@ use super::{LEDGER, SPOOL};
 use crate::options::OptionReader;
 use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Sealed, Sink, SinkSummary, SpoolFile};
 
+/// Bytes of rows that an idle database is given before a checkpoint is due: loading them takes so long that the checkpoint costs little.
+const WORTH_LOADING: u64 = 16 << 20;
+
 /// What happens with the rows of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -445,6 +448,10 @@ impl Sink for DatabaseSink {
     fn open_bytes(&self) -> u64 {
         let state = lock(&self.state);
         state.open.iter().flatten().map(OpenFile::bytes).chain(state.closed.iter().map(|(file, ..)| file.to)).sum()
+    }
+
+    fn worth_applying(&self) -> Option<u64> {
+        Some(WORTH_LOADING)
     }
 
     fn seal(&self, number: u64) -> Result<Sealed, ConnectError> {

@@ -28,6 +28,8 @@ use crate::task::StageCx;
 
 /// How often the coordinator looks around.
 const LOOK: Duration = Duration::from_millis(20);
+/// A checkpoint that isn't due follows the one before only after so many times what that one took: large state isn't stored over and over.
+const REST: u32 = 19;
 /// Identifies the form of stored state: raised when it changes.
 pub(super) const STATE_SCHEMA: u64 = 2;
 
@@ -69,6 +71,8 @@ pub(crate) struct Coordinator {
     abandoned: u32,
     /// The number of the last barrier.
     last: u64,
+    /// Until then no checkpoint is taken only to keep a target busy.
+    not_early_before: Instant,
     /// Parts stored by this run.
     parts: u64,
     progressed: Arc<AtomicBool>,
@@ -101,7 +105,7 @@ impl Coordinator {
         progressed: Arc<AtomicBool>,
     ) -> Coordinator {
         let last = checkpoints.next_number().saturating_sub(1);
-        Coordinator { scene, checkpoints, settings, ledger, applier, abandoned: 0, last, parts: 0, progressed }
+        Coordinator { scene, checkpoints, settings, ledger, applier, abandoned: 0, last, not_early_before: Instant::now(), parts: 0, progressed }
     }
 
     /// Takes checkpoints until `over` is set, the run fails, or it is cancelled: then with a last one.
@@ -126,6 +130,7 @@ impl Coordinator {
             let spooled: u64 = self.scene.sinks.iter().map(|port| port.sink().open_bytes()).sum();
             let full = spooled >= self.settings.max_epoch_bytes;
             let behind = self.applier.behind() >= self.settings.max_unapplied as usize;
+            let early = Instant::now() >= self.not_early_before && self.worth_it();
             if held != (full && behind) {
                 held = full && behind;
                 self.hold_sinks(held);
@@ -151,7 +156,7 @@ impl Coordinator {
                 // Whoever asked has a time limit of its own.
                 let _ = self.checkpoints.answer_savepoint(&request, &answer);
                 due = Instant::now() + interval;
-            } else if !behind && (full || Instant::now() >= due) {
+            } else if !behind && (full || early || Instant::now() >= due) {
                 self.take(CheckpointKind::Regular, None)?;
                 due = Instant::now() + interval;
             }
@@ -203,6 +208,15 @@ impl Coordinator {
         self.retain_newest(1);
     }
 
+    /// Whether a target that has nothing to do could be given rows.
+    fn worth_it(&self) -> bool {
+        let worth = |port: &Arc<SinkPort>| {
+            let sink = port.sink();
+            sink.worth_applying().is_some_and(|worth| sink.open_bytes() >= worth)
+        };
+        self.applier.behind() == 0 && self.scene.sinks.iter().any(worth)
+    }
+
     fn stopping(&self) -> bool {
         self.scene.job.scheduler.stopping().load(Ordering::Relaxed)
     }
@@ -246,6 +260,7 @@ impl Coordinator {
             Flown::Complete(complete) => self.store(complete, kind, note, begun, at_micros, &mut report),
         };
         report.duration_ms = begun.elapsed().as_millis() as u64;
+        self.not_early_before = Instant::now() + begun.elapsed() * REST;
         match stored {
             Ok(()) => {
                 self.abandoned = 0;

@@ -178,3 +178,25 @@ fn keys_that_came_are_kept() {
         compare("distinct", &plan(vec![first, last], 1, 0), &[("in", input(8, 4_000, 300))], &schema, false);
     }
 }
+
+/// Rows are applied while further ones are read, long before a checkpoint is due, where the target says that it is worth it.
+#[test]
+fn a_target_that_has_nothing_to_do_is_given_rows_early() {
+    let schema = left_schema();
+    let mut plan = plan(vec![stage("a", source("in", &schema), vec![], sink("out"), &schema)], 0, 0);
+    let hour = CheckpointSettings { interval_ms: 3_600_000, tolerate: 1_000, ..CheckpointSettings::default() };
+    plan.job.checkpoint = Some(hour);
+    let input = input(9, 40_000, 9);
+    for (rows, early) in [(0, false), (100, true), (1_000_000, false)] {
+        let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
+        world.put("in", input.clone());
+        world.fuse(-1);
+        world.eager(rows);
+        let watch = Arc::new(Watch::default());
+        run_with(&world, &plan, checkpointed(folder.path(), 2), watch.clone()).unwrap_or_else(|e| panic!("{e}"));
+        let taken = watch.taken.load(Ordering::Relaxed);
+        assert_eq!(taken > 1, early, "worth it from {rows} rows on: {taken} checkpoints");
+        let read: usize = world.rows("out").iter().map(|batch| batch.rows).sum();
+        assert_eq!(read, 40_000);
+    }
+}

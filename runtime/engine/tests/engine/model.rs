@@ -28,6 +28,8 @@ struct Inner {
     fuse: AtomicI64,
     /// Seeds what goes wrong at random.
     dice: AtomicU64,
+    /// From so many rows on it is worth applying them early; 0: never.
+    worth: AtomicU64,
 }
 
 /// A target with a ledger.
@@ -46,6 +48,11 @@ impl World {
     /// Breaks the next run down after so many batches.
     pub fn fuse(&self, batches: i64) {
         self.0.fuse.store(batches, Ordering::SeqCst);
+    }
+
+    /// Targets that have nothing to do want so many rows before a checkpoint is due.
+    pub fn eager(&self, rows: u64) {
+        self.0.worth.store(rows, Ordering::SeqCst);
     }
 
     /// What a target shows.
@@ -214,6 +221,14 @@ impl Sink for ModelSink {
 
     fn epochs(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn open_bytes(&self) -> u64 {
+        self.open.lock().unwrap().iter().map(|batch| batch.rows as u64).sum()
+    }
+
+    fn worth_applying(&self) -> Option<u64> {
+        Some(self.world.0.worth.load(Ordering::SeqCst)).filter(|rows| *rows > 0)
     }
 
     fn seal(&self, number: u64) -> Result<Sealed, ConnectError> {
