@@ -16,6 +16,7 @@ use super::ORDER;
 use super::keys::{Key, KeyValue};
 use super::order::{Nulls, Order, OrderOptions};
 use super::splits::{Split, SplitState};
+use super::window::{Reached, Seen, Tail, Window};
 use crate::barriers::{Answered, Noticed, Wanted};
 use crate::rows::Faults;
 use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters, Wake};
@@ -42,6 +43,10 @@ pub(crate) struct Span<'a> {
     pub split: &'a Split,
     /// Only rows after this key.
     pub after: Option<&'a Key>,
+    /// Rows that are left out.
+    pub seen: &'a Seen,
+    /// Chunks are to say which of their last rows have one increment.
+    pub ties: bool,
     pub cap: Option<&'a Cap>,
     /// At most so many rows.
     pub limit: Option<u64>,
@@ -55,8 +60,10 @@ pub(crate) struct Chunk {
     /// What is wrong with some of them.
     pub faults: Faults,
     pub locate: Arc<dyn Locate>,
-    /// The last row's key.
+    /// The last row's key, also of one that was left out.
     pub last: Option<Key>,
+    /// The last rows with one increment, if that was wanted.
+    pub tail: Tail<Key>,
     /// Bytes taken from the database.
     pub bytes: u64,
 }
@@ -112,7 +119,8 @@ pub(crate) struct Settings {
 }
 
 enum Item {
-    Rows(usize, Chunk),
+    /// With the place after them.
+    Rows(usize, Chunk, Reached),
     Ended(usize),
 }
 
@@ -338,10 +346,8 @@ impl Reader for DatabaseReader {
         loop {
             match state.queue.pop_front() {
                 Some(Item::Ended(split)) => state.splits[split].ended = true,
-                Some(Item::Rows(split, chunk)) => {
-                    if chunk.last.is_some() {
-                        state.splits[split].after = chunk.last.clone();
-                    }
+                Some(Item::Rows(split, chunk, reached)) => {
+                    state.splits[split].reached = reached;
                     let seq = state.seq;
                     state.seq += 1;
                     drop(guard);
@@ -395,7 +401,7 @@ impl Shared {
             state = self.room.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0;
         }
         let mut enough = false;
-        if let (Item::Rows(_, chunk), Some(wanted)) = (&item, &mut state.wanted_rows) {
+        if let (Item::Rows(_, chunk, _), Some(wanted)) = (&item, &mut state.wanted_rows) {
             *wanted = wanted.saturating_sub(chunk.rows as u64);
             enough = *wanted == 0;
         }
@@ -406,11 +412,11 @@ impl Shared {
     }
 
     /// The next split that nobody reads.
-    fn claim(&self) -> Option<(usize, Split, Option<Key>)> {
+    fn claim(&self) -> Option<(usize, Split, Reached)> {
         let mut state = self.lock();
         let at = state.claimed.iter().position(|claimed| !claimed)?;
         state.claimed[at] = true;
-        Some((at, state.splits[at].split.clone(), state.splits[at].after.clone()))
+        Some((at, state.splits[at].split.clone(), state.splits[at].reached.clone()))
     }
 
     /// A thread's work.
@@ -425,16 +431,16 @@ impl Shared {
 
     fn feed_splits(&self) -> Result<(), ConnectError> {
         let mut connection: Option<Box<dyn Connection>> = None;
-        while let Some((at, split, mut after)) = self.claim() {
+        while let Some((at, split, mut reached)) = self.claim() {
             let (mut failures, mut given) = (0, false);
             loop {
-                let before = after.clone();
-                match self.feed_split(&mut connection, at, &split, &mut after, &mut given) {
+                let before = reached.clone();
+                match self.feed_split(&mut connection, at, &split, &mut reached, &mut given) {
                     Ok(()) => break,
                     Err(ReadFailure::Fatal(error)) => return Err(error),
                     Err(ReadFailure::Lost(error)) => {
                         connection = None;
-                        failures = if after == before { failures + 1 } else { 1 };
+                        failures = if reached == before { failures + 1 } else { 1 };
                         let again = failures <= ATTEMPTS && !(given && self.settings.order.columns.is_empty());
                         if !again {
                             return Err(error);
@@ -460,7 +466,7 @@ impl Shared {
         connection: &mut Option<Box<dyn Connection>>,
         at: usize,
         split: &Split,
-        after: &mut Option<Key>,
+        reached: &mut Reached,
         given: &mut bool,
     ) -> Result<(), ReadFailure> {
         let connection = match connection {
@@ -475,14 +481,32 @@ impl Shared {
             // Without a row there is nothing up to which could be read.
             let nothing = self.settings.order.increment && cap.is_none() && !split.nulls;
             if !nothing && limit != Some(0) {
-                let start = after.clone();
-                let span = Span { split, after: start.as_ref(), cap: cap.as_ref().filter(|_| split.is_top()), limit };
-                connection.read(&span, &mut |chunk| {
+                let order = &self.settings.order;
+                let ties = order.increment && !split.nulls && order.columns.len() > 1;
+                let from = reached.clone();
+                let mut window = Window::new(&from);
+                let seen = window.seen.clone();
+                let span = Span {
+                    split,
+                    after: from.start(),
+                    seen: &seen,
+                    ties,
+                    cap: cap.as_ref().filter(|_| split.is_top()),
+                    limit: limit.map(|rows| rows + seen.len() as u64),
+                };
+                connection.read(&span, &mut |mut chunk| {
                     *given = true;
-                    if chunk.last.is_some() {
-                        after.clone_from(&chunk.last);
+                    let tail = std::mem::take(&mut chunk.tail);
+                    match &chunk.last {
+                        Some(last) if ties => *reached = window.advance(last.clone(), tail),
+                        Some(last) => *reached = Reached { last: Some(last.clone()), ..Reached::default() },
+                        None => {}
                     }
-                    self.put(Item::Rows(at, chunk))
+                    // Only rows that have been read before: nothing is new.
+                    if chunk.rows == 0 && chunk.faults.is_empty() {
+                        return !self.stopped();
+                    }
+                    self.put(Item::Rows(at, chunk, reached.clone()))
                 })?;
             }
             let Some(poll) = follows.filter(|_| limit.is_none()) else { return Ok(()) };

@@ -60,6 +60,22 @@ pub(crate) fn key_to_json(columns: &[String], key: &Key) -> Json {
     Json::Object(columns.iter().zip(key).map(|(name, value)| (name.clone(), value.to_json())).collect())
 }
 
+/// A key as text: the same for the same values, and for no others.
+pub(crate) fn key_to_text(key: &Key) -> String {
+    list_to_json(key).to_string()
+}
+
+/// A key without its columns' names.
+pub(crate) fn list_to_json(key: &Key) -> Json {
+    key.iter().map(KeyValue::to_json).collect()
+}
+
+/// The other way; `None`: it is no key of so many columns.
+pub(crate) fn list_from_json(columns: usize, json: &Json) -> Option<Key> {
+    let values = json.as_array().filter(|values| values.len() == columns)?;
+    values.iter().map(KeyValue::from_json).collect()
+}
+
 /// The key of these columns; `None`: it has other ones.
 pub(crate) fn key_from_json(columns: &[String], json: &Map<String, Json>) -> Option<Key> {
     let values = columns.iter().map(|name| KeyValue::from_json(json.get(name)?));

@@ -10,6 +10,7 @@ mod splits;
 mod spool;
 #[cfg(test)]
 pub(crate) mod testing;
+mod window;
 
 pub(crate) use columns::{Class, Column, Fit, check, fits, match_columns, natural};
 pub(crate) use feed::{
@@ -20,6 +21,7 @@ pub(crate) use order::{Catalogue, From, Order, OrderOptions};
 pub(crate) use sink::{
     DatabaseSink, LedgerRow, Load, Loaded, MODES, Mode, Owner, Session, Target, TargetOptions, upsert_key,
 };
+pub(crate) use window::Tail;
 
 use crate::ConnectError;
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::keys::{Key, KeyValue, key_from_json, key_to_json};
+use super::keys::{KeyValue, key_from_json, key_to_json, list_from_json, list_to_json};
+use super::window::Reached;
 use crate::SplitPosition;
 
 /// Rows that one reader reads in the order of their key. All of a table's splits together are the table, and none overlaps another.
@@ -20,8 +21,8 @@ pub(crate) struct Split {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SplitState {
     pub split: Split,
-    /// The key of the last row that was read.
-    pub after: Option<Key>,
+    /// How far.
+    pub reached: Reached,
     pub ended: bool,
 }
 
@@ -59,7 +60,7 @@ impl Split {
 impl SplitState {
     /// Not begun.
     pub(crate) fn new(split: Split) -> SplitState {
-        SplitState { split, after: None, ended: false }
+        SplitState { split, reached: Reached::default(), ended: false }
     }
 
     /// As a checkpoint keeps it.
@@ -67,13 +68,19 @@ impl SplitState {
         let bound = |bound: &Option<KeyValue>| bound.as_ref().map_or(Json::Null, KeyValue::to_json);
         // The rows of the nulls differ by the other columns.
         let columns = &order[usize::from(self.split.nulls)..];
-        let position = json!({
+        let key = |key: &_| key_to_json(columns, key);
+        let Reached { last, floor, seen } = &self.reached;
+        let mut position = json!({
             "order": order,
             "nulls": self.split.nulls,
             "above": bound(&self.split.above),
             "up_to": bound(&self.split.up_to),
-            "after": self.after.as_ref().map_or(Json::Null, |key| key_to_json(columns, key)),
+            "after": last.as_ref().map_or(Json::Null, key),
         });
+        if !seen.is_empty() {
+            position["again_after"] = floor.as_ref().map_or(Json::Null, key);
+            position["seen"] = seen.iter().map(list_to_json).collect();
+        }
         SplitPosition { split: self.split.name(order), position, ended: self.ended, exact }
     }
 
@@ -100,16 +107,23 @@ impl SplitState {
             Some(json) => KeyValue::from_json(json).map(Some).ok_or_else(broken),
         };
         let nulls = map.get("nulls") == Some(&Json::Bool(true));
-        let after = match map.get("after") {
-            None | Some(Json::Null) => None,
-            Some(Json::Object(key)) => {
-                let columns = order.get(usize::from(nulls)..).ok_or_else(broken)?;
-                Some(key_from_json(columns, key).ok_or_else(broken)?)
+        let columns = order.get(usize::from(nulls)..).ok_or_else(broken)?;
+        let key = |name: &str| match map.get(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(Json::Object(key)) => key_from_json(columns, key).map(Some).ok_or_else(broken),
+            Some(_) => Err(broken()),
+        };
+        let seen = match map.get("seen") {
+            None => Vec::new(),
+            Some(Json::Array(keys)) => {
+                let keys = keys.iter().map(|key| list_from_json(columns.len(), key));
+                keys.collect::<Option<_>>().ok_or_else(broken)?
             }
             Some(_) => return Err(broken()),
         };
+        let reached = Reached { last: key("after")?, floor: key("again_after")?, seen };
         let split = Split { nulls, above: bound("above")?, up_to: bound("up_to")? };
-        Ok(SplitState { split, after, ended: kept.ended })
+        Ok(SplitState { split, reached, ended: kept.ended })
     }
 }
 
@@ -121,8 +135,9 @@ mod tests {
     fn positions_come_back() {
         let order = vec!["at".to_string(), "id".to_string()];
         for split in Split::between(vec![KeyValue::Int(5), KeyValue::Text("x".into())]) {
-            let state =
-                SplitState { split, after: Some(vec![KeyValue::Int(4), KeyValue::Text("k".into())]), ended: true };
+            let key = |n| vec![KeyValue::Int(4), KeyValue::Int(n)];
+            let reached = Reached { last: Some(key(7)), floor: Some(key(1)), seen: vec![key(3), key(7)] };
+            let state = SplitState { split, reached, ended: true };
             let kept = state.position(&order, true);
             assert_eq!(SplitState::resume(&kept, &order).unwrap(), state);
             let other = SplitState::resume(&kept, &order[..1]).unwrap_err();
@@ -130,10 +145,13 @@ mod tests {
         }
         let nulls = SplitState {
             split: Split { nulls: true, ..Split::default() },
-            after: Some(vec![KeyValue::Int(1)]),
+            reached: Reached { last: Some(vec![KeyValue::Int(1)]), ..Reached::default() },
             ended: false,
         };
         assert_eq!(SplitState::resume(&nulls.position(&order, true), &order).unwrap(), nulls);
+        let mut kept = nulls.position(&order, true);
+        kept.position["seen"] = json!([[1, 2]]);
+        assert!(SplitState::resume(&kept, &order).is_err(), "a key of too many columns");
         let hostile = SplitPosition { split: "x".into(), position: json!([]), ended: false, exact: true };
         assert!(SplitState::resume(&hostile, &order).is_err());
     }

@@ -102,6 +102,16 @@ pub(crate) fn read_in_parts(spec: &SourceSpec, seed: u64) -> Vec<String> {
     }
 }
 
+/// A run from the end of the one before (A1): what it reads, and where it ends. Positions go through JSON.
+pub(crate) fn read_on(spec: &SourceSpec, positions: Option<Positions>) -> (Vec<String>, Option<Positions>) {
+    let cx = OpenContext { positions, continues: true, ..context() };
+    let source = open_source(spec, &cx).unwrap();
+    let (rows, _) = read_to(&*source, &spec.projected(), 1, None).unwrap();
+    source.mark(9);
+    let text = serde_json::to_string(&source.positions(9).unwrap()).unwrap();
+    (rows, Some(serde_json::from_str(&text).unwrap()))
+}
+
 /// Whether these are the same rows, in any order, each as often.
 pub(crate) fn same_rows(read: Vec<String>, all: Vec<String>) {
     let mut counts = std::collections::BTreeMap::new();

@@ -17,7 +17,7 @@ use super::catalogue::{Form, Origin, origin};
 use super::session::Session;
 use crate::database::{
     self, COLUMNS, Cap, Chunk, Class, DatabaseSource, Key, KeyValue, KeyedRows, ORDER, Order, OrderOptions,
-    ReadFailure, Settings, Span, Survey, UNREACHABLE, listed, natural, quoted,
+    ReadFailure, Settings, Span, Survey, Tail, UNREACHABLE, listed, natural, quoted,
 };
 use crate::options::OptionReader;
 use crate::rows::{Fault, Faults};
@@ -356,12 +356,12 @@ impl database::Connection for Reading {
 
     fn read(&mut self, span: &Span, give: &mut dyn FnMut(Chunk) -> bool) -> Result<(), ReadFailure> {
         let plan = &self.plan;
-        let mut rows = Rows::new(plan, span.split.nulls);
+        let mut rows = Rows::new(plan, span);
         let mut wanted = true;
         let copied = self.session.copy_out(&plan.copy(span), |piece| {
             rows.piece(&piece)?;
             if rows.count >= ROWS {
-                let full = std::mem::replace(&mut rows, Rows::new(plan, span.split.nulls));
+                let full = std::mem::replace(&mut rows, Rows::new(plan, span));
                 rows.begun = true;
                 wanted = give(full.finish()?);
             }
@@ -371,7 +371,7 @@ impl database::Connection for Reading {
             // What was read of a broken stream is good, but its rest is read again from the last chunk on.
             Err(error) => Err(failure(error)),
             Ok(()) => {
-                if wanted && rows.count > 0 {
+                if wanted && !rows.last.is_empty() {
                     give(rows.finish().map_err(ReadFailure::Fatal)?);
                 }
                 Ok(())
@@ -383,29 +383,35 @@ impl database::Connection for Reading {
 /// Rows that are read into columns.
 struct Rows<'p> {
     plan: &'p Plan,
-    nulls: bool,
+    span: &'p Span<'p>,
     builders: Vec<ColumnBuilder>,
     faults: Faults,
     count: usize,
     bytes: u64,
     /// The beginning of the stream was seen.
     begun: bool,
-    /// The last row.
+    /// The last row, also one that was left out.
     last: Bytes,
+    /// Where its increment stands in it.
+    lead: std::ops::Range<usize>,
+    /// The last rows with one increment, if that is wanted.
+    tail: Tail<Bytes>,
 }
 
 impl<'p> Rows<'p> {
-    fn new(plan: &'p Plan, nulls: bool) -> Rows<'p> {
+    fn new(plan: &'p Plan, span: &'p Span<'p>) -> Rows<'p> {
         let builder = |c: &ReadColumn| ColumnBuilder::new(&c.field.ty.with_nullable(true), ROWS);
         Rows {
             builders: plan.columns.iter().map(builder).collect(),
             plan,
-            nulls,
+            span,
             faults: Faults::default(),
             count: 0,
             bytes: 0,
             begun: false,
             last: Bytes::new(),
+            lead: 0..0,
+            tail: Tail::default(),
         }
     }
 
@@ -429,10 +435,26 @@ impl<'p> Rows<'p> {
                 break;
             }
             let start = at;
-            at = self.row(piece, at + 2, count as usize).ok_or_else(broken)?;
-            self.last = piece.slice(start + 2..at);
+            at += 2;
+            let mut fresh = true;
+            if !self.span.seen.is_empty() {
+                let end = (0..count).try_fold(at, |at, _| Some(field(piece, at)?.1)).ok_or_else(broken)?;
+                fresh = !self.span.seen.take(&self.key(&piece[at..end])?);
+                at = if fresh { at } else { end };
+            }
+            if fresh {
+                at = self.row(piece, at, count as usize).ok_or_else(broken)?;
+                self.count += 1;
+            }
+            let row = piece.slice(start + 2..at);
+            if self.span.ties {
+                let lead = self.lead(&row).ok_or_else(broken)?;
+                let tied = self.tail.last().is_some_and(|last| last.get(self.lead.clone()) == row.get(lead.clone()));
+                self.lead = lead;
+                self.tail.push(row.clone(), tied);
+            }
+            self.last = row;
             self.bytes += (at - start) as u64;
-            self.count += 1;
         }
         Ok(())
     }
@@ -469,15 +491,23 @@ impl<'p> Rows<'p> {
         Some(at)
     }
 
-    fn finish(self) -> Result<Chunk, ConnectError> {
+    /// Where the first order column stands in a row. `None`: it isn't whole.
+    fn lead(&self, row: &[u8]) -> Option<std::ops::Range<usize>> {
+        let column = self.plan.order.first()?.at;
+        let start = (0..column).try_fold(0, |at, _| Some(field(row, at)?.1))?;
+        Some(start..field(row, start)?.1)
+    }
+
+    /// The key of a row.
+    fn key(&self, row: &[u8]) -> Result<Key, ConnectError> {
         let plan = self.plan;
         let mut values: Vec<Option<&[u8]>> = Vec::new();
         let mut at = 0;
-        while let Some((value, end)) = field(&self.last, at) {
+        while let Some((value, end)) = field(row, at) {
             values.push(value);
             at = end;
         }
-        let skipped = usize::from(self.nulls).min(plan.order.len());
+        let skipped = usize::from(self.span.split.nulls).min(plan.order.len());
         let key = plan.order[skipped..].iter().map(|column| {
             let bytes = values.get(column.at).copied().flatten();
             bytes.and_then(|bytes| binary::key_text(bytes, &column.form)).map(KeyValue::Text).ok_or_else(|| {
@@ -488,17 +518,23 @@ impl<'p> Rows<'p> {
                 .help("name fields that are never null: `tiebreak: [id]`")
             })
         });
+        key.collect()
+    }
+
+    fn finish(mut self) -> Result<Chunk, ConnectError> {
+        let plan = self.plan;
         let last = match plan.order.is_empty() {
             true => None,
-            false => Some(key.collect::<Result<Key, ConnectError>>()?),
+            false => Some(self.key(&self.last)?),
         };
+        let tail = std::mem::take(&mut self.tail).map(|row| self.key(&row))?;
         let columns: Vec<ArrayRef> = self.builders.into_iter().map(ColumnBuilder::finish).collect();
         let keys = plan.order.iter().filter(|key| key.at < columns.len()).map(|key| {
             let field = &plan.columns[key.at].field;
             (field.external_name().to_string(), columns[key.at].clone(), field.ty.ty.clone())
         });
         let locate = Arc::new(KeyedRows { source: plan.source.clone(), keys: keys.collect() });
-        Ok(Chunk { rows: self.count, faults: self.faults, locate, last, bytes: self.bytes, columns })
+        Ok(Chunk { rows: self.count, faults: self.faults, locate, last, tail, bytes: self.bytes, columns })
     }
 }
 

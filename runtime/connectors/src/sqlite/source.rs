@@ -8,12 +8,12 @@ use dfc_batch::ColumnBuilder;
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Schema};
 use rusqlite::types::{Value as Raw, ValueRef};
-use rusqlite::{Connection, Rows};
+use rusqlite::{Connection, Row, Rows};
 
 use super::{Access, catalogue, open, read_failed, value};
 use crate::database::{
     self, COLUMNS, Cap, Chunk, DatabaseSource, From, Key, KeyValue, KeyedRows, Order, OrderOptions, ReadFailure,
-    Settings, Span, Survey, listed,
+    Settings, Span, Survey, Tail, listed,
 };
 use crate::options::OptionReader;
 use crate::rows::{Fault, Faults};
@@ -217,8 +217,7 @@ impl database::Connection for Reading {
             let mut found = statement.raw_query();
             // Without a key there is one query, whose rows come in pages.
             loop {
-                let chunk = self.plan.chunk(&mut found, span.split.nulls)?;
-                let rows = chunk.rows as u64;
+                let (chunk, rows) = self.plan.chunk(&mut found, span)?;
                 read += rows;
                 if chunk.last.is_some() {
                     after.clone_from(&chunk.last);
@@ -258,16 +257,30 @@ impl Reading {
 }
 
 impl Plan {
-    /// The next rows of a statement, at most a page.
-    fn chunk(&self, found: &mut Rows, nulls: bool) -> Result<Chunk, ReadFailure> {
+    /// The next rows of a statement, at most a page, and how many they are with those that are left out.
+    fn chunk(&self, found: &mut Rows, span: &Span) -> Result<(Chunk, u64), ReadFailure> {
         let fields = &self.schema.fields;
         let mut builders: Vec<ColumnBuilder> =
             fields.iter().map(|field| ColumnBuilder::new(&field.ty.with_nullable(true), PAGE as usize)).collect();
         let mut faults = Faults::default();
-        let (mut rows, mut bytes) = (0, 0);
+        let (mut read, mut rows, mut bytes) = (0, 0, 0);
         let mut last: Option<Key> = None;
-        while rows < PAGE as usize {
+        let mut tail = Tail::default();
+        while read < PAGE {
             let Some(row) = found.next().map_err(|error| self.failed(&error))? else { break };
+            read += 1;
+            if !self.order.is_empty() {
+                let key = self.key(row, span.split.nulls)?;
+                if span.ties {
+                    let tied = tail.last().is_some_and(|last: &Key| last.first() == key.first());
+                    tail.push(key.clone(), tied);
+                }
+                let known = !span.seen.is_empty() && span.seen.take(&key);
+                last = Some(key);
+                if known {
+                    continue;
+                }
+            }
             for (column, (field, builder)) in fields.iter().zip(&mut builders).enumerate() {
                 let raw = row.get_ref(column).map_err(|error| self.failed(&error))?;
                 bytes += size(raw);
@@ -282,27 +295,26 @@ impl Plan {
                 }
                 builder.push_null();
             }
-            let key = (usize::from(nulls)..self.order.len()).map(|at| {
-                let raw = row.get_ref(fields.len() + at).map_err(|error| self.failed(&error))?;
-                key_value(raw).ok_or_else(|| {
-                    ReadFailure::Fatal(ConnectError::new(
-                        MISFIT,
-                        format!(
-                            "`{}`: {} of a row is a text that is no UTF-8, so it can't be a key",
-                            self.path, self.order[at]
-                        ),
-                    ))
-                })
-            });
-            if !self.order.is_empty() {
-                last = Some(key.collect::<Result<Key, ReadFailure>>()?);
-            }
             rows += 1;
         }
         let columns: Vec<ArrayRef> = builders.into_iter().map(ColumnBuilder::finish).collect();
         let keys = self.shown.iter().map(|(name, at)| (name.clone(), columns[*at].clone(), fields[*at].ty.ty.clone()));
         let locate = Arc::new(KeyedRows { source: self.source.clone(), keys: keys.collect() });
-        Ok(Chunk { columns, rows, faults, locate, last, bytes })
+        Ok((Chunk { columns, rows, faults, locate, last, tail, bytes }, read))
+    }
+
+    /// The key of a row.
+    fn key(&self, row: &Row, nulls: bool) -> Result<Key, ReadFailure> {
+        let value = |at: usize| {
+            let raw = row.get_ref(self.schema.fields.len() + at).map_err(|error| self.failed(&error))?;
+            key_value(raw).ok_or_else(|| {
+                ReadFailure::Fatal(ConnectError::new(
+                    MISFIT,
+                    format!("`{}`: {} of a row is a text that is no UTF-8, so it can't be a key", self.path, self.order[at]),
+                ))
+            })
+        };
+        (usize::from(nulls)..self.order.len()).map(value).collect()
     }
 }
 
