@@ -111,6 +111,13 @@ impl<'a> Place<'_, 'a> {
             return SyntaxError::new(error::SQL, word.span, message, "not a stream")
                 .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
         }
+        // `const x = a if b else c`: an expression that could have ended.
+        if let (false, Some(last), Some(symbol)) = (chain, self.before(1), self.here())
+            && !symbol.first_on_line
+            && let Some(fault) = self.words_in_a_row(last, symbol)
+        {
+            return fault;
+        }
         let found = self.here_text();
         if let Some(symbol) = self.here().filter(|symbol| symbol.first_on_line && !symbol.is(T::Pipe)) {
             let assigned = self.after().is_some_and(|next| next.is(T::Assign)) && symbol.is_name();

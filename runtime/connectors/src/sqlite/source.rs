@@ -310,7 +310,10 @@ impl Plan {
             key_value(raw).ok_or_else(|| {
                 ReadFailure::Fatal(ConnectError::new(
                     MISFIT,
-                    format!("`{}`: {} of a row is a text that is no UTF-8, so it can't be a key", self.path, self.order[at]),
+                    format!(
+                        "`{}`: {} of a row is a text that is no UTF-8, so it can't be a key",
+                        self.path, self.order[at]
+                    ),
                 ))
             })
         };

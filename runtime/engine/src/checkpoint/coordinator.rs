@@ -105,7 +105,18 @@ impl Coordinator {
         progressed: Arc<AtomicBool>,
     ) -> Coordinator {
         let last = checkpoints.next_number().saturating_sub(1);
-        Coordinator { scene, checkpoints, settings, ledger, applier, abandoned: 0, last, not_early_before: Instant::now(), parts: 0, progressed }
+        Coordinator {
+            scene,
+            checkpoints,
+            settings,
+            ledger,
+            applier,
+            abandoned: 0,
+            last,
+            not_early_before: Instant::now(),
+            parts: 0,
+            progressed,
+        }
     }
 
     /// Takes checkpoints until `over` is set, the run fails, or it is cancelled: then with a last one.
