@@ -268,6 +268,48 @@ fn names_are_followed_across_files() {
     assert_eq!(edit["documentChanges"][0]["textDocument"]["version"], 1);
 }
 
+/// Whoever uses a library is followed, from whichever file the question comes.
+#[test]
+fn names_are_followed_into_every_program_that_knows_them() {
+    let library = "record Order { id: int64 }\n\nsource orders = csv(\"o.csv\", schema: Order)\n\nstream paid = orders |> filter(id > 1)\n";
+    let main = "use \"lib.df\"\n\njob j {}\n\nsink paid |> csv(\"out.csv\")\n";
+    let mut s = Session::new(main);
+    let other = s.dir.path().join("other.df");
+    crate::support::write(&s.dir.path().join("lib.df"), library);
+    crate::support::write(&other, &main.replace("out.csv", "other.csv"));
+    let changed = json!({ "changes": [{ "uri": uri(&s.dir.path().join("lib.df")), "type": 1 }] });
+    s.client.notify("workspace/didChangeWatchedFiles", changed);
+    s.client.open(&uri(&other), &read(&other));
+    s.client.wait_for(&s.uri.clone(), |list| *list == json!([]));
+    let edit = s.ask("rename", "sink pai$d", json!({ "newName": "settled" })).expect("edits");
+    for file in [&s.uri, &uri(&other)] {
+        assert_eq!(edit["changes"][file].as_array().map(Vec::len), Some(1), "{file}: {edit}");
+    }
+    assert_eq!(s.references("sink pai$d").len(), 3);
+}
+
+/// A name that would come to mean something else, or hide something, is refused although the program would still be sound.
+#[test]
+fn a_name_that_would_change_the_meaning_is_refused() {
+    let text = "job j {}\n\nrecord R { id: int64, x: int64, note: string }\n\nconst c = 10\n\nfn f(a: int64) = a * c\n\n\
+                source r = csv(\"r.csv\", schema: R)\n\nsink r |> derive(y: f(x)) |> csv(\"out.csv\")\n";
+    let mut s = Session::new(text);
+    for (part, new, word) in [
+        ("fn f(a$: int64)", "c", "something else is called `c`"),
+        ("const c$ =", "a", "`a`"),
+        ("int64, x$: int64", "y", "`y`"),
+        ("derive(y$:", "note", "`note`"),
+    ] {
+        let error = s.rename(part, new).expect_err(part);
+        assert!(error.contains(word), "{part}: {error}");
+    }
+    let broken = format!("{text}\nstream late = r |> filter(x > \n");
+    s.client.replace(&s.uri, &broken);
+    s.text = broken;
+    let error = s.rename("int64, x$: int64", "z").expect_err("an unfinished line");
+    assert!(error.contains("also stands in line 13"), "{error}");
+}
+
 #[test]
 fn symbols_fold_and_select() {
     let mut s = Session::new(TEXT);

@@ -1,6 +1,7 @@
 //! `// allow W0401`: a comment that switches lints off, by their codes.
 //!
-//! At the end of a line it counts for that line. On a line of its own it counts for the next line with code, and where an item
+//! At the end of a line it counts for that line, behind an item's last line for the whole item (a formatter may have cut one line
+//! into several). On a line of its own it counts for the next line with code, and where an item
 //! starts there, for the whole item. Several codes are separated by commas or blanks; what follows a colon is the reason.
 
 use std::sync::Arc;
@@ -47,7 +48,11 @@ pub fn allowed(db: &dyn Db, file: SourceFile) -> Arc<Allowed> {
                 _ => line_of(text, code.span.start as usize),
             }
         } else {
-            line_of(text, line)
+            let before = parse.file.items.iter().rev().find(|item| item.start + item.len <= token.span.start);
+            match before.filter(|item| (item.start + item.len) as usize > line) {
+                Some(item) => Span { start: item.start.min(line as u32), end: token.span.end },
+                None => line_of(text, line),
+            }
         };
         for (code, offset) in codes {
             let known = code.starts_with('W') && dfc_diagnostics::codes::explain(&code).is_some();

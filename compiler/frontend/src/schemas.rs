@@ -150,6 +150,11 @@ impl Compiler {
     /// Looks for the fields of sources without `schema:` in this catalog.
     pub fn set_catalog(&mut self, catalog: Arc<dyn Catalog>) {
         self.db.asked().use_catalog(catalog);
+        self.refresh_catalog();
+    }
+
+    /// Asks the catalog again for everything that it was asked for: data may have changed.
+    pub fn refresh_catalog(&mut self) {
         catalog::refresh(&mut self.db);
     }
 

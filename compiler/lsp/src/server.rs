@@ -353,6 +353,7 @@ impl Server {
                 let item = serde_json::from_value::<DidOpenTextDocumentParams>(params)?.text_document;
                 let document = Arc::make_mut(&mut self.documents).open(item.uri, item.version, item.text);
                 self.compiler.set_file(&document.path, document.text.text.to_string());
+                self.compiler.refresh_catalog();
                 self.know();
             }
             DidChangeTextDocument::METHOD => {
@@ -377,7 +378,7 @@ impl Server {
                     self.know();
                 }
             }
-            DidSaveTextDocument::METHOD if self.client.watches_files => {}
+            // Data that a source takes its fields from is not watched: that it has changed is seen now.
             DidSaveTextDocument::METHOD => self.reload(),
             DidChangeWatchedFiles::METHOD => {
                 serde_json::from_value::<DidChangeWatchedFilesParams>(params)?;
@@ -406,6 +407,7 @@ impl Server {
     /// Reads again what is on the disk.
     fn reload(&mut self) {
         self.compiler.reload();
+        self.compiler.refresh_catalog();
         self.stale = true;
         self.look();
     }

@@ -277,6 +277,15 @@ impl List<'_> {
 
     fn infix(&mut self) {
         let after = self.cursor.last();
+        let branch = match place::branch(self.cursor) {
+            place::Branch::Then => Some(words::THEN),
+            place::Branch::Else => Some(words::ELSE),
+            place::Branch::None | place::Branch::Value => None,
+        };
+        if let Some(word) = branch.filter(|_| !matches!(after, Some(T::Is | T::Not))) {
+            let entry = Entry::plain(word.word, C::Keyword).doc(Some(word.doc.to_string()));
+            self.add(Rank::Good, entry.insert(word.snippet));
+        }
         for word in words::INFIX {
             let insert = match after {
                 Some(T::Is) => match word.word.strip_prefix("is ") {

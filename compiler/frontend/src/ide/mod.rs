@@ -40,7 +40,7 @@ pub use hover::hover;
 pub use lenses::code_lenses;
 pub use lineage::lineage;
 pub use meanings::TokenClass;
-pub use navigation::{Occurrence, definition, prepare_rename, references, rename};
+pub use navigation::{Named, Occurrence, definition, everywhere, prepare_rename, references, rename};
 pub use semantic::{SemanticToken, semantic_tokens};
 pub use signature::signature_help;
 pub use symbols::{Fold, FoldKind, Symbol, SymbolKind, folds, selections, symbols};

@@ -18,6 +18,7 @@ use super::rows::rows;
 use super::view::{View, range};
 use super::{FileEdit, FileRange, TextEdit, TextRange};
 use crate::Compiler;
+use crate::check::stream_columns;
 use crate::db::Given;
 use crate::files::{FileSystem, RealFiles, normalise};
 use crate::items::{ItemNode, parse, program};
@@ -43,12 +44,51 @@ pub fn definition(compiler: &Compiler, root: &Path, file: &Path, offset: usize) 
     places.into_iter().collect()
 }
 
-/// Every place that means the same as the name at a place, in the programs of these roots.
-pub fn references(compiler: &Compiler, roots: &[PathBuf], file: &Path, offset: usize) -> Vec<Occurrence> {
+/// A name, as one program sees it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// The program's root file.
+    pub root: PathBuf,
+    /// The file that the name stands in.
+    pub file: PathBuf,
+    /// Where, in bytes.
+    pub offset: usize,
+}
+
+/// The name at a place in every program that knows it: those of `roots_of` its own file, and those of the files that it is
+/// declared in.
+pub fn everywhere(
+    compiler: &Compiler,
+    file: &Path,
+    offset: usize,
+    roots_of: impl Fn(&Path) -> Vec<PathBuf>,
+) -> Vec<Named> {
+    let mut out: Vec<Named> = Vec::new();
+    let here = roots_of(file).into_iter().map(|root| Named { root, file: file.to_path_buf(), offset });
+    out.extend(here);
+    let mut declared = BTreeSet::new();
+    for named in &out {
+        let view = View::new(compiler, &named.root, file);
+        let Some((_, word)) = word_at(&view, view.offset(offset)) else { continue };
+        let occurrences = occurrences(&view, &word.meanings).occurrences;
+        declared.extend(occurrences.into_iter().filter(|found| found.declares).map(|found| found.place));
+    }
+    for place in declared {
+        for root in roots_of(&place.file) {
+            if !out.iter().any(|named| named.root == root) {
+                out.push(Named { root, file: place.file.clone(), offset: place.range.start });
+            }
+        }
+    }
+    out
+}
+
+/// Every place that means the same as a name, in these programs.
+pub fn references(compiler: &Compiler, names: &[Named]) -> Vec<Occurrence> {
     let mut found = BTreeSet::new();
-    for root in roots {
+    for Named { root, file, offset } in names {
         let view = View::new(compiler, root, file);
-        if let Some((_, word)) = word_at(&view, view.offset(offset)) {
+        if let Some((_, word)) = word_at(&view, view.offset(*offset)) {
             found.extend(occurrences(&view, &word.meanings).occurrences);
         }
     }
@@ -78,34 +118,31 @@ pub fn prepare_rename(
     Ok((span, name))
 }
 
-/// The changes that give the name at a place another one, in the programs of these roots.
+/// The changes that give a name another one, in these programs.
 ///
 /// # Errors
 /// Why it can't have that name, in words for the user.
-pub fn rename(
-    compiler: &Compiler,
-    roots: &[PathBuf],
-    file: &Path,
-    offset: usize,
-    new: &str,
-) -> Result<Vec<FileEdit>, String> {
+pub fn rename(compiler: &Compiler, names: &[Named], new: &str) -> Result<Vec<FileEdit>, String> {
     let new = unquoted(new.trim());
     if new.is_empty() || new.contains(['`', '\n', '\r']) {
         return Err("a name has at least one character, and no backticks".to_owned());
     }
     let written = if is_plain(new) { new.to_owned() } else { format!("`{new}`") };
     let mut edits: BTreeMap<PathBuf, BTreeMap<TextRange, String>> = BTreeMap::new();
-    for root in roots {
-        let (_, old) = prepare_rename(compiler, root, file, offset)?;
+    let mut places: Vec<BTreeSet<FileRange>> = Vec::new();
+    for Named { root, file, offset } in names {
+        let (_, old) = prepare_rename(compiler, root, file, *offset)?;
         if old == new {
             return Ok(Vec::new());
         }
         let view = View::new(compiler, root, file);
-        let Some((_, word)) = word_at(&view, view.offset(offset)) else { continue };
+        unfinished(&view, &old)?;
+        let Some((_, word)) = word_at(&view, view.offset(*offset)) else { continue };
         let found = occurrences(&view, &word.meanings);
-        for Occurrence { place, .. } in found.occurrences {
-            edits.entry(place.file).or_default().insert(place.range, written.clone());
+        for Occurrence { place, .. } in &found.occurrences {
+            edits.entry(place.file.clone()).or_default().insert(place.range, written.clone());
         }
+        places.push(found.occurrences.into_iter().map(|found| found.place).collect());
         // What is read and written keeps its name outside.
         for place in found.unnamed {
             edits.entry(place.file).or_default().insert(place.range, format!(" = \"{}\"", escaped(&old)));
@@ -118,10 +155,29 @@ pub fn rename(
             FileEdit { file, edits }
         })
         .collect();
-    for root in roots {
-        still_sound(compiler, root, &edits, new)?;
+    for (Named { root, .. }, places) in names.iter().zip(&places) {
+        same_meaning(compiler, root, &edits, places, new)?;
     }
     Ok(edits)
+}
+
+/// Whether a name stands in an item that is broken now: nobody knows what it means there.
+fn unfinished(view: &View<'_>, name: &str) -> Result<(), String> {
+    for file in &program(view.db, view.root).files {
+        let (Ok(text), parsed) = (file.text(view.db), parse(view.db, *file)) else { continue };
+        for token in &parsed.tokens {
+            let named = unquoted(token.text(text)) == name;
+            let inside = |item: &dfc_grammar::Broken| range(item.span).touches(token.span.start as usize);
+            if named && parsed.broken.iter().any(inside) {
+                let line = text[..token.span.start as usize].matches('\n').count() + 1;
+                let path = file.path(view.db).display();
+                return Err(format!(
+                    "`{name}` also stands in line {line} of `{path}`, where a mistake hides what it means: mend that first"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The item and the word at an offset of a sound item.
@@ -270,8 +326,15 @@ impl FileSystem for Changed {
     }
 }
 
-/// Whether a program has no error after these changes that it did not have before.
-fn still_sound(compiler: &Compiler, root: &Path, edits: &[FileEdit], new: &str) -> Result<(), String> {
+/// Whether a program has no error after these changes that it did not have before, and means the same: the new name stands for one
+/// thing at exactly these places, and every stream has as many fields as it had.
+fn same_meaning(
+    compiler: &Compiler,
+    root: &Path,
+    edits: &[FileEdit],
+    places: &BTreeSet<FileRange>,
+    new: &str,
+) -> Result<(), String> {
     let before = compiler.findings(root);
     let errors = |found: &crate::editor::Findings| -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
@@ -290,10 +353,38 @@ fn still_sound(compiler: &Compiler, root: &Path, edits: &[FileEdit], new: &str) 
     let after = changed.findings(root);
     let (had, has) = (errors(&before), errors(&after));
     let worse = after.diagnostics.iter().find(|d| d.severity == Severity::Error && has.get(d.code) > had.get(d.code));
-    match worse {
-        Some(error) => Err(format!("`{new}` can't be the name: {}", error.message)),
-        None => Ok(()),
+    if let Some(error) = worse {
+        return Err(format!("`{new}` can't be the name: {}", error.message));
     }
+    let moved: BTreeSet<(PathBuf, usize)> = places.iter().map(|place| moved(place, edits)).collect();
+    if let Some((file, offset)) = moved.first() {
+        let view = View::new(&changed, root, file);
+        if let Some((_, word)) = word_at(&view, view.offset(*offset)) {
+            let found = occurrences(&view, &word.meanings).occurrences;
+            let found: BTreeSet<_> =
+                found.into_iter().map(|found| (found.place.file, found.place.range.start)).collect();
+            if found != moved {
+                return Err(format!("`{new}` can't be the name: something else is called `{new}` where this is used"));
+            }
+        }
+    }
+    let widths = |compiler: &Compiler| -> Vec<Option<usize>> {
+        let view = View::new(compiler, root, root);
+        let flows = view.program().flows(view.db);
+        flows.map(|item| stream_columns(view.db, view.root, item).as_ref().map(|columns| columns.len())).collect()
+    };
+    if widths(compiler) != widths(&changed) {
+        return Err(format!("`{new}` can't be the name: a stream that this goes through has a field `{new}` already"));
+    }
+    Ok(())
+}
+
+/// Where a place is after changes.
+fn moved(place: &FileRange, edits: &[FileEdit]) -> (PathBuf, usize) {
+    let edits = edits.iter().filter(|edit| edit.file == place.file).flat_map(|edit| &edit.edits);
+    let before = edits.filter(|edit| edit.range.start < place.range.start);
+    let start = before.fold(place.range.start, |at, edit| at + edit.text.len() - (edit.range.end - edit.range.start));
+    (place.file.clone(), start)
 }
 
 /// A text with changes, which are in order and don't overlap.

@@ -379,6 +379,7 @@ fn expression_place(cursor: &Cursor<'_>) -> Place {
 fn expression(cursor: &Cursor<'_>, value: Place) -> Place {
     let starts_part = cursor.innermost().is_some_and(|f| f.part == cursor.solid.len());
     match cursor.last() {
+        Some(T::Name) if branch(cursor) == Branch::Value => value,
         Some(last) if ends_value(last) && !starts_part => {
             // In an enumeration's or a field's place nothing follows.
             match &value {
@@ -395,6 +396,40 @@ fn expression(cursor: &Cursor<'_>, value: Place) -> Place {
         Some(T::Not) if is_not_of(cursor) => Place::Infix,
         _ => value,
     }
+}
+
+/// What comes next of an `if` around the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Branch {
+    /// There is none that is open.
+    None,
+    /// A value: its `then` is the last token.
+    Value,
+    /// Its `then`, once the condition is whole.
+    Then,
+    /// Its `else`, once the value is whole.
+    Else,
+}
+
+/// What comes next of the innermost `if` that is open in the innermost brackets.
+pub fn branch(cursor: &Cursor<'_>) -> Branch {
+    let start = cursor.innermost().map_or(0, |frame| frame.part);
+    let (mut open, mut depth): (Vec<Branch>, usize) = (Vec::new(), 0);
+    for at in start..cursor.solid.len() {
+        match cursor.kind(at) {
+            Some(T::LParen | T::LBracket | T::LBrace) => depth += 1,
+            Some(T::RParen | T::RBracket | T::RBrace) => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            Some(T::If) => open.push(Branch::Then),
+            Some(T::Name) if cursor.str(at) == "then" && open.last() == Some(&Branch::Then) => {
+                open.pop();
+                open.push(if at + 1 == cursor.solid.len() { Branch::Value } else { Branch::Else });
+            }
+            Some(T::Else) if open.last() == Some(&Branch::Else) => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.last().copied().unwrap_or(Branch::None)
 }
 
 /// Whether the `not` before the cursor is that of `x not in`, `x is not`.

@@ -102,6 +102,13 @@ pub const INFIX: &[Word] = &[
     word("div", "div ", "`a div b`: division of whole numbers, cut to a whole number."),
 ];
 
+/// Behind the condition of an `if`.
+pub const THEN: Word = word("then", "then ", "`if c then a else b`: what the value is where the condition is true.");
+
+/// Behind the first value of an `if`.
+pub const ELSE: Word =
+    word("else", "else ", "`if c then a else b`: what the value is where the condition is not true.");
+
 /// What an operator's body declares.
 pub const PARTS: &[Word] = &[
     word("state", "state ${1:name}: ${2:int64} = ${3:0} by [${4:key}]", "A value that is kept for each key."),

@@ -331,6 +331,20 @@ fn files_to_use() {
 }
 
 #[test]
+fn branches_of_an_if() {
+    let list = |text: &str| labels(&format!("stream a = orders |> derive(x: if {text})\n"));
+    let has = |text: &str, label: &str| list(text).iter().any(|l| l == label);
+    assert!(has("id > 1 $0", "then") && !has("id > 1 $0", "else"));
+    assert!(has("id > 1 th$0", "then"));
+    assert!(has("id > 1 then $0", "status") && !has("id > 1 then $0", "and"));
+    assert!(has("id > 1 then sta$0", "status"));
+    assert!(has("id > 1 then status $0", "else") && !has("id > 1 then status $0", "then"));
+    assert!(has("id > 1 then (if id > 2 then status else status) $0", "else"));
+    assert!(has("id > 1 then status else $0", "status"));
+    assert!(!has("id > 1 then status else status $0", "else"));
+}
+
+#[test]
 fn lists_of_fields() {
     assert_eq!(
         fields("stream a = orders |> aggregate(by: [id, $0], n: count())\n"),

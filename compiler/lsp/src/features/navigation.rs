@@ -1,5 +1,7 @@
 //! Where names are declared and used, and giving them others.
 
+use std::path::Path;
+
 use dfc_compiler::ide::{self, Occurrence};
 use ls_types::*;
 
@@ -16,12 +18,17 @@ pub fn definition(
     Ok((!locations.is_empty()).then_some(GotoDefinitionResponse::Array(locations)))
 }
 
-/// Everything that means the same as the name at a place, from every root of its file.
-fn occurrences(snapshot: &Snapshot, at: &TextDocumentPositionParams) -> Result<Vec<Occurrence>, Failure> {
+/// The name at a place, in every program of the workspace that knows it.
+fn everywhere(snapshot: &Snapshot, at: &TextDocumentPositionParams) -> Result<Vec<ide::Named>, Failure> {
     let (file, text) = snapshot.file(&at.text_document.uri)?;
     let offset = text.offset(at.position, snapshot.client.encoding);
-    let roots = snapshot.compiler.roots_of(&file, &snapshot.known);
-    Ok(ide::references(&snapshot.compiler, &roots, &file, offset))
+    let roots = |file: &Path| snapshot.compiler.roots_of(file, &snapshot.known);
+    Ok(ide::everywhere(&snapshot.compiler, &file, offset, roots))
+}
+
+/// Everything that means the same as the name at a place.
+fn occurrences(snapshot: &Snapshot, at: &TextDocumentPositionParams) -> Result<Vec<Occurrence>, Failure> {
+    Ok(ide::references(&snapshot.compiler, &everywhere(snapshot, at)?))
 }
 
 /// `textDocument/references`
@@ -59,10 +66,7 @@ pub fn prepare_rename(
 
 /// `textDocument/rename`
 pub fn rename(snapshot: &Snapshot, params: RenameParams) -> Result<Option<WorkspaceEdit>, Failure> {
-    let at = &params.text_document_position;
-    let (file, text) = snapshot.file(&at.text_document.uri)?;
-    let offset = text.offset(at.position, snapshot.client.encoding);
-    let roots = snapshot.compiler.roots_of(&file, &snapshot.known);
-    let edits = ide::rename(&snapshot.compiler, &roots, &file, offset, &params.new_name).map_err(Failure::Refused)?;
+    let names = everywhere(snapshot, &params.text_document_position)?;
+    let edits = ide::rename(&snapshot.compiler, &names, &params.new_name).map_err(Failure::Refused)?;
     Ok(snapshot.workspace_edit(&edits))
 }

@@ -104,7 +104,8 @@ impl List<'_> {
                 true => Rank::Best,
                 false => Rank::Possible,
             };
-            let name = written(&param.name);
+            // Declared in the standard library: no word there needs backticks in front of a colon.
+            let name = param.name.clone();
             let entry = Entry::plain(&param.name, C::Parameter).detail(docs::of_param_kind(param));
             let entry = entry.doc(param.doc.clone());
             let entry = if colon { entry } else { entry.snippet(format!("{}: {}", escaped(&name), value_of(param))) };
