@@ -29,6 +29,7 @@ mod crash {
 mod differential {
     mod duckdb;
     mod tpch;
+    mod variants;
 }
 mod golden {
     mod diagnostics;

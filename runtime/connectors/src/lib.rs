@@ -9,6 +9,7 @@ mod database;
 mod discard;
 mod epoch;
 mod files;
+mod filter;
 mod generate;
 mod infer;
 mod jsonl;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 pub use epoch::{Ledger, Next, Positions, Sealed, SinkEpochs, SinkResume, SplitPosition, SpoolFile, Wake};
+
+pub use filter::{Condition, RowFilter};
 
 use dfc_batch::{Batch, RowError};
 use dfc_ir::Schema;
@@ -88,6 +91,8 @@ pub struct OpenContext {
     /// Sources: the run that the positions are from has ended, and what came since is to be read (A1). Otherwise what a bounded source
     /// reads is what that run had found.
     pub continues: bool,
+    /// Sources: rows that don't pass aren't wanted. A source that can tell so early needn't read the rest of such a row; others don't look.
+    pub filter: Option<RowFilter>,
     /// Sources: called when a reader that waits has something.
     pub wake: Wake,
     /// Sinks: the job takes checkpoints, so rows are spooled, sealed and applied. `None`: they are written and become visible with
@@ -155,6 +160,11 @@ pub trait Reader: Send {
     /// # Errors
     /// When the source can't be read further.
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError>;
+
+    /// Rows that it has left out since this was last asked, because they didn't pass [`OpenContext::filter`].
+    fn left_out(&mut self) -> u64 {
+        0
+    }
 }
 
 /// What a sink has written.

@@ -48,9 +48,22 @@ impl Faults {
 
     /// Turns the faults into row errors and gives the batch of the sound rows.
     pub(crate) fn leave_out(
-        mut self,
+        self,
         columns: Vec<ArrayRef>,
         rows: usize,
+        seq: u64,
+        locate: Arc<dyn Locate>,
+        errors: &mut Vec<RowError>,
+    ) -> Batch {
+        let numbers: Vec<u32> = (0..rows as u32).collect();
+        self.leave_out_of(columns, &numbers, seq, locate, errors)
+    }
+
+    /// The same where the columns hold only the rows of these numbers, ascending. Others may have faults too.
+    pub(crate) fn leave_out_of(
+        mut self,
+        columns: Vec<ArrayRef>,
+        numbers: &[u32],
         seq: u64,
         locate: Arc<dyn Locate>,
         errors: &mut Vec<RowError>,
@@ -58,10 +71,12 @@ impl Faults {
         self.list.sort_by_key(|(row, column, ..)| (*row, *column));
         self.list.dedup_by_key(|(row, ..)| *row);
         let mut bad = self.list.iter().map(|(row, ..)| *row).peekable();
-        let mut kept: Vec<u32> = Vec::with_capacity(rows - self.list.len());
-        for row in 0..rows as u32 {
+        let (mut kept, mut positions) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
+        for (position, &row) in (0u32..).zip(numbers) {
+            while bad.next_if(|bad| *bad < row).is_some() {}
             if bad.next_if_eq(&row).is_none() {
                 kept.push(row);
+                positions.push(position);
             }
         }
         for (row, _, field, fault) in self.list {
@@ -73,12 +88,16 @@ impl Faults {
                 ..RowError::new(fault.code, fault.rule)
             });
         }
-        let indices = UInt32Array::from(kept.clone());
-        let columns = columns
-            .iter()
-            .map(|c| arrow_select::take::take(c, &indices, None).expect("the rows kept are rows of the column"))
-            .collect();
+        let positions = UInt32Array::from(positions);
+        let columns = columns.iter().map(|column| dfc_batch::take(column, &positions)).collect();
         let rows = kept.len();
         Batch { columns, rows, seq, origin: Some(Origin { locate, rows: Some(kept.into()) }) }
+    }
+
+    /// The rows that have one, ascending.
+    pub(crate) fn rows(&self) -> Vec<u32> {
+        let mut rows: Vec<u32> = self.list.iter().map(|(row, ..)| *row).collect();
+        rows.sort_unstable();
+        rows
     }
 }

@@ -87,6 +87,15 @@ impl TaskCx {
         self.slots[slot].batches += 1;
     }
 
+    /// The source left out rows that don't pass the filters of the first operator, as if that had dropped them.
+    pub(crate) fn left_out(&mut self, rows: u64) {
+        if let [source, first, ..] = &mut self.slots[..] {
+            source.rows_in += rows;
+            source.rows_out += rows;
+            first.rows_in += rows;
+        }
+    }
+
     /// `slot` gave rows.
     pub(crate) fn gave(&mut self, slot: usize, rows: usize) {
         self.slots[slot].rows_out += rows as u64;

@@ -9,6 +9,7 @@ mod barrier;
 mod checkpoint;
 mod connect;
 mod counters;
+mod early;
 mod error;
 mod exchange;
 mod layout;

@@ -12,6 +12,7 @@ use dfc_jit::{CompileReport, prepare_exprs};
 
 use crate::checkpoint::Loaded;
 use crate::connect::ConnectorSet;
+use crate::early::row_filter;
 use crate::exchange::{Exchange, ExchangeShape};
 use crate::layout::Layout;
 use crate::observe::Event;
@@ -282,7 +283,7 @@ impl Setup<'_> {
     pub(crate) fn open_sources(&self) -> Result<Opened, RunError> {
         let mut ports = Vec::new();
         let mut wakes = Vec::new();
-        for stage in &self.plan.stages {
+        for (index, stage) in self.plan.stages.iter().enumerate() {
             let woken = Arc::<OnceLock<Range<TaskId>>>::default();
             wakes.push(woken.clone());
             let StageInput::Source { node, spec, .. } = &stage.input else {
@@ -294,6 +295,7 @@ impl Setup<'_> {
             let cx = OpenContext {
                 positions: self.loaded.and_then(|loaded| loaded.positions(node).cloned()),
                 continues: self.loaded.is_some_and(|loaded| loaded.continues),
+                filter: row_filter(stage, self.options, &mut |report| self.compiled(index, report)),
                 wake: Wake::new(move || scheduler.wake_all(woken.get().cloned().unwrap_or_default())),
                 ..self.open_context(node, most)
             };

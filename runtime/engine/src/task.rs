@@ -167,7 +167,9 @@ impl Task {
                     return Ok(Some(Read::End));
                 }
                 let batch = reader.next(&mut self.errors).map_err(|error| port.failed(error))?;
-                self.rows_read += self.errors.len() as u64;
+                let left_out = reader.left_out();
+                self.rows_read += self.errors.len() as u64 + left_out;
+                self.cx.left_out(left_out);
                 self.cx.report(&mut self.errors, &port.node)?;
                 let mut batch = match batch {
                     Next::Batch(batch) => batch,

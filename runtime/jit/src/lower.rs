@@ -26,6 +26,7 @@ use dfc_ir::{DataType, Expr};
 pub(crate) use self::aggregate::{CACHE_ENTRIES, UpdateStates};
 pub(crate) use self::decimal::Shape;
 pub(crate) use self::function::{Built, Ending, OutputPlan, WriteOutputs, build};
+pub use self::logic::infallible;
 use crate::context::{ColumnIn, Context};
 use crate::helpers::Helper;
 use crate::islands::Pool;

@@ -1,12 +1,15 @@
 //! From states to results.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use dfc_batch::{Batch, ColumnBuilder};
+use arrow_array::{ArrayRef, Decimal128Array, Int64Array};
+use dfc_batch::{Batch, ColumnBuilder, arrow_type};
 use dfc_eval::{EvalError, OVERFLOW, UNEXPECTED_NULL, arith, compare, decimal};
 use dfc_ir::plan::AggFunction;
 use dfc_ir::stage::AggregateSpec;
-use dfc_ir::{Type, Value};
+use dfc_ir::types::{IntType, SHORT_PRECISION};
+use dfc_ir::{DataType, Type, Value};
 
 use crate::layout::StateKind;
 use crate::side::Side;
@@ -22,20 +25,68 @@ impl GroupTable {
         let mut batches = Vec::with_capacity(self.len().div_ceil(batch_rows));
         for start in (0..self.len()).step_by(batch_rows) {
             let end = self.len().min(start + batch_rows);
-            let mut columns: Vec<ColumnBuilder> =
-                spec.output.fields.iter().map(|field| ColumnBuilder::new(&field.ty, end - start)).collect();
-            let (keys, results) = columns.split_at_mut(spec.keys.len());
-            for group in start..end {
-                let values = self.key_layout().decode_key(self.key(GroupIndex(group as u32)));
-                keys.iter_mut().zip(&values).for_each(|(column, value)| column.push(value));
-                for (aggregate, column) in results.iter_mut().enumerate() {
-                    column.push(&self.result(group, aggregate)?);
-                }
+            let mut columns = self.key_columns(start, end - start, spec);
+            for aggregate in 0..spec.aggregates.len() {
+                columns.push(self.results(start, end - start, aggregate)?);
             }
-            let columns = columns.into_iter().map(ColumnBuilder::finish).collect();
             batches.push(Batch::new(columns, end - start, batches.len() as u64));
         }
         Ok(batches)
+    }
+
+    /// The keys of so many groups from `first` on.
+    fn key_columns(&self, first: usize, rows: usize, spec: &AggregateSpec) -> Vec<ArrayRef> {
+        let groups = (first..first + rows).map(|group| self.key(GroupIndex(group as u32)));
+        // The most usual key: one number, never null.
+        if let [part] = &self.key_layout().parts[..]
+            && part.ty == DataType::of(Type::INT64)
+        {
+            // Such a key has eight bytes.
+            let numbers = groups.map(|key| i64::from_le_bytes(key.try_into().unwrap_or_default()));
+            return vec![Arc::new(Int64Array::from_iter_values(numbers))];
+        }
+        let fields = &spec.output.fields[..spec.keys.len()];
+        let mut columns: Vec<ColumnBuilder> = fields.iter().map(|field| ColumnBuilder::new(&field.ty, rows)).collect();
+        for key in groups {
+            let values = self.key_layout().decode_key(key);
+            columns.iter_mut().zip(&values).for_each(|(column, value)| column.push(value));
+        }
+        columns.into_iter().map(ColumnBuilder::finish).collect()
+    }
+
+    /// The results of an aggregate for so many groups from `first` on.
+    fn results(&self, first: usize, rows: usize, aggregate: usize) -> Result<ArrayRef, EvalError> {
+        if let Some(column) = self.plain_results(first, rows, aggregate) {
+            return Ok(column);
+        }
+        let mut column = ColumnBuilder::new(&self.aggregates[aggregate].ty, rows);
+        for group in first..first + rows {
+            column.push(&self.result(group, aggregate)?);
+        }
+        Ok(column.finish())
+    }
+
+    /// The same where they stand in the state rows as they are; `None` where they don't.
+    fn plain_results(&self, first: usize, rows: usize, aggregate: usize) -> Option<ArrayRef> {
+        let info = &self.aggregates[aggregate];
+        let slot = info.slot;
+        match (slot.kind, &info.ty.ty) {
+            (StateKind::Count, Type::Int(IntType::I64)) => {
+                let counts = self.states.column(first, rows, slot.offset).map(i64::from_le_bytes);
+                Some(Arc::new(Int64Array::from_iter_values(counts)))
+            }
+            (StateKind::Sum, ty @ Type::Decimal(precision, scale)) if *precision > SHORT_PRECISION => {
+                let limit = 10i128.pow((*precision).into());
+                let same_scale = exact(0, info).scale == *scale;
+                let seen = || self.states.column::<1>(first, rows, slot.second).all(|seen| seen != [0]);
+                let sums =
+                    || -> Vec<i128> { self.states.column(first, rows, slot.offset).map(i128::from_le_bytes).collect() };
+                let sums = (same_scale && seen()).then(sums)?;
+                let fits = sums.iter().all(|sum| -limit < *sum && *sum < limit);
+                fits.then(|| Arc::new(Decimal128Array::from(sums).with_data_type(arrow_type(ty))) as ArrayRef)
+            }
+            _ => None,
+        }
     }
 
     /// The result of an aggregate for a group.

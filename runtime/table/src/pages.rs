@@ -170,6 +170,28 @@ impl Pages {
         unsafe { self.writable(row).add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
+    /// Makes row `row` that of another table whose rows have the same width.
+    ///
+    /// Panics if there is no such row, or the widths differ.
+    pub fn copy_row(&mut self, row: usize, other: &Pages, from: usize) {
+        assert_eq!(self.row_bytes, other.row_bytes);
+        // SAFETY: both addresses are those of rows of this width, in pages of different tables; nothing else uses the one that is
+        // written while `self` is borrowed alone.
+        unsafe { self.writable(row).copy_from_nonoverlapping(other.address(from), self.row_bytes) }
+    }
+
+    /// `N` bytes at `offset` of so many rows from `first` on.
+    ///
+    /// Panics if there are no such rows.
+    pub fn column<const N: usize>(&self, first: usize, rows: usize, offset: usize) -> impl Iterator<Item = [u8; N]> {
+        assert!(offset + N <= self.row_bytes && first + rows <= self.rows);
+        // SAFETY: the bytes lie inside a row of the page; nothing writes them while `self` is shared.
+        (first..first + rows).map(move |row| unsafe {
+            let page = &self.pages[row / self.page_rows];
+            page.start.as_ptr().add(row % self.page_rows * self.row_bytes + offset).cast::<[u8; N]>().read()
+        })
+    }
+
     /// Bytes of all pages.
     pub fn memory_bytes(&self) -> usize {
         self.pages.len() * self.page_rows * self.row_bytes

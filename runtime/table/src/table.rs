@@ -9,9 +9,12 @@ use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, ExprKind, Site, Type, Value};
 
 use crate::key::{KeyLayout, hash_key, partition};
-use crate::layout::{StateLayout, StateSlot};
+use crate::layout::{StateKind, StateLayout, StateSlot};
 use crate::pages::Pages;
 use crate::side::Side;
+
+/// Groups whose slots are looked up together.
+const MERGED_AT_ONCE: usize = 64;
 
 /// A group's number: groups are numbered from 0 in the order of their arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,17 +184,42 @@ impl GroupTable {
     ///
     /// Errors: `R0101` if a sum passes 128 bits.
     pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<usize, EvalError> {
+        let ours = |entry: &&Entry| partition(entry.hash, parts) == part;
+        if self.is_empty() {
+            self.reserve(other.entries.iter().filter(ours).count());
+        }
+        let in_rows = self.aggregates.iter().all(|aggregate| aggregate.slot.kind != StateKind::Side);
         let mut merged = 0;
-        for (entry, number) in other.entries.iter().zip(0..) {
-            if partition(entry.hash, parts) == part {
-                let group = self.group(other.key(GroupIndex(number)), entry.hash);
-                for aggregate in 0..self.aggregates.len() {
-                    self.merge_state(group, aggregate, other, GroupIndex(number))?;
+        for (block, first) in other.entries.chunks(MERGED_AT_ONCE).zip((0u32..).step_by(MERGED_AT_ONCE)) {
+            // Loads that don't wait for each other: what follows finds the slots in the cache.
+            let mask = self.slots.len() - 1;
+            let slots = block.iter().filter(ours).map(|entry| self.slots[entry.hash as usize & mask]);
+            std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
+            for (entry, number) in block.iter().zip(first..).filter(|(entry, _)| ours(entry)) {
+                let (theirs, before) = (GroupIndex(number), self.len());
+                let group = self.group(other.key(theirs), entry.hash);
+                if in_rows && self.len() > before {
+                    // A new group's state is all zeros, with which every state is itself.
+                    self.states.copy_row(group.0 as usize, &other.states, number as usize);
+                } else {
+                    for aggregate in 0..self.aggregates.len() {
+                        self.merge_state(group, aggregate, other, theirs)?;
+                    }
                 }
                 merged += 1;
             }
         }
         Ok(merged)
+    }
+
+    /// Makes room for so many groups in an empty table.
+    fn reserve(&mut self, groups: usize) {
+        let slots = (groups * 2 + 2).next_power_of_two();
+        if slots > self.slots.len() {
+            self.slots = vec![0; slots];
+        }
+        self.entries.reserve(groups);
+        self.keys.reserve(groups * self.key_layout.fixed_bytes.unwrap_or(0));
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.

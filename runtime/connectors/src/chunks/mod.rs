@@ -5,6 +5,7 @@
 //! Files are read in blocks rather than mapped: a mapped file that somebody truncates would end the process, and the copy
 //! costs little beside the parsing.
 
+mod buffers;
 mod discovery;
 #[cfg(test)]
 mod following;
@@ -16,18 +17,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use arrow_buffer::Buffer;
-
 use crate::barriers::{Answered, Noticed, Wanted};
 use crate::files::{Compression, Encoding, FilePosition, InputFile};
 use crate::locate::Chunk;
 use crate::{ConnectError, Next, Positions, SourceCounters, SplitPosition};
+use buffers::Buffers;
 pub(crate) use discovery::Watch;
 use opening::Current;
 
-/// Bytes of the first chunk, and the bounds of the later ones, whose size follows from the rows' length.
+/// Bytes of the first chunk, and the bounds of the later ones, whose size follows from the rows' length. A chunk, its index and some
+/// of its columns are to fit the second-level cache together.
 const FIRST_CHUNK: usize = 512 << 10;
-const CHUNK_BOUNDS: (usize, usize) = (128 << 10, 1 << 20);
+const CHUNK_BOUNDS: (usize, usize) = (128 << 10, 512 << 10);
 /// Rows that a chunk should hold.
 const CHUNK_ROWS: usize = 16 << 10;
 /// Longest record, in bytes.
@@ -44,11 +45,27 @@ pub(crate) trait Format: Send + Sync + 'static {
     /// When the file doesn't fit what is declared.
     fn start(&self, data: &[u8], whole: bool, file: &str) -> Result<Option<(usize, Self::Layout)>, ConnectError>;
 
-    /// The end of the last whole record; data starts at a record.
-    fn cut(&self, data: &[u8]) -> Option<usize>;
+    /// The whole records of data that starts at a record.
+    fn cut(&self, data: &[u8]) -> Option<Whole>;
 
     /// Number of records in `data`, at most `max`, and where the last counted one ends.
     fn count(&self, data: &[u8], layout: &Self::Layout, max: u64) -> (u64, usize);
+}
+
+/// Whole records at the start of some data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// Where the last of them ends.
+    pub end: usize,
+    /// Line feeds up to there, those within quotes included.
+    pub lines: usize,
+}
+
+impl Whole {
+    /// Those that end there.
+    pub(crate) fn counted(data: &[u8], end: usize) -> Self {
+        Whole { end, lines: memchr::memchr_iter(b'\n', &data[..end]).count() }
+    }
 }
 
 /// How the files are read.
@@ -84,6 +101,7 @@ pub(crate) struct TextFiles<F: Format> {
     wanted: Wanted,
     /// Bytes of all files as stored, where that is known.
     total_bytes: Option<u64>,
+    buffers: Arc<Buffers>,
     /// Why it can't be read again, or gone on with.
     once: Option<String>,
     state: Mutex<State<F::Layout>>,
@@ -243,19 +261,19 @@ impl<F: Format> TextFiles<F> {
                 continue;
             };
             let mut wanted = state.target;
-            let end = loop {
+            let Whole { end, lines } = loop {
                 current.fill(wanted)?;
                 if current.ended {
                     let file = &files[current.number];
                     let grows = self.options.watch.by_lines() || file.has_grown();
                     break match self.options.is_plain(&file.file) && grows {
                         // The last record may go on in what comes later.
-                        true => self.format.cut(&current.pending).unwrap_or(0),
-                        false => current.pending.len(),
+                        true => self.format.cut(&current.pending).unwrap_or(Whole { end: 0, lines: 0 }),
+                        false => Whole::counted(&current.pending, current.pending.len()),
                     };
                 }
-                if let Some(end) = self.format.cut(&current.pending) {
-                    break end;
+                if let Some(whole) = self.format.cut(&current.pending) {
+                    break whole;
                 }
                 if wanted >= MAX_RECORD {
                     return Err(ConnectError::new(
@@ -275,21 +293,20 @@ impl<F: Format> TextFiles<F> {
                 file.looked = file.file.size.unwrap_or(u64::MAX);
                 continue;
             }
-            // The rest is at most about one record, but the whole buffer goes out with the chunk.
-            let rest = current.pending[end..].to_vec();
-            let mut text = std::mem::replace(&mut current.pending, rest);
-            text.truncate(end);
+            let mut text = current.pending.hand_out(end);
             let layout = current.layout.clone();
+            let mut lines = lines;
             if let Some(left) = &mut state.left {
                 let (rows, end) = self.format.count(&text, &layout, *left);
                 *left -= rows;
                 if *left == 0 {
-                    text.truncate(end);
+                    lines = Whole::counted(&text, end).lines;
+                    text = text.slice_with_length(0, end);
                     state.done = true;
                 }
             }
             let chunk_start = (current.offset, current.line);
-            let lines = current.pass(&text);
+            current.pass(&text, lines);
             if self.options.chunk.is_none() {
                 let per_row = text.len() / lines.max(1);
                 state.target = (per_row * CHUNK_ROWS).clamp(CHUNK_BOUNDS.0, CHUNK_BOUNDS.1);
@@ -298,7 +315,7 @@ impl<F: Format> TextFiles<F> {
             state.seq += 1;
             let chunk = Chunk {
                 seq,
-                text: Buffer::from_vec(text),
+                text,
                 file: current.name.clone(),
                 offset: (self.options.encoding == Encoding::Utf8).then_some(chunk_start.0),
                 line: chunk_start.1,

@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use super::buffers::Pending;
 use super::discovery::first_files;
-use super::{FIRST_CHUNK, Format, MAX_RECORD, State, TextFiles, TextOptions, Tracked};
+use super::{FIRST_CHUNK, Format, MAX_RECORD, State, TextFiles, TextOptions, Tracked, Whole};
 use crate::barriers::{Noticed, Wanted};
-use crate::files::{FilePosition, Input, InputFile, Tail, io_error, open_input, open_middle, other_file};
+use crate::files::{FilePosition, Input, InputFile, Tail, open_input, open_middle, other_file};
 use crate::{ConnectError, OpenContext, SourceCounters};
 
 /// Bytes that are read at once where text is thrown away.
@@ -21,7 +22,7 @@ pub(super) struct Current<L> {
     pub number: usize,
     pub name: Arc<str>,
     /// Bytes read and not handed out.
-    pub pending: Vec<u8>,
+    pub pending: Pending,
     /// The input is at its end.
     pub ended: bool,
     pub offset: u64,
@@ -50,6 +51,7 @@ impl<F: Format> TextFiles<F> {
                 Some(_) => None,
                 None => files.iter().map(|tracked| tracked.file.size).sum(),
             },
+            buffers: Arc::default(),
             once: read_once(&files),
             options,
             state: Mutex::new(State {
@@ -133,7 +135,7 @@ impl<F: Format> TextFiles<F> {
             }
             current.tail.push(&current.pending[..passed]);
             current.offset += passed as u64;
-            current.pending.drain(..passed);
+            current.pending.pass(passed);
         }
         match current.tail.block() == at.before {
             true => Ok(()),
@@ -151,10 +153,10 @@ impl<F: Format> TextFiles<F> {
         let grows = self.options.watch.by_lines();
         let mut input = open_input(file, self.options.compression, self.options.encoding, counters, &self.cancelled)?;
         let mut wanted = self.options.chunk.unwrap_or(64 << 10);
-        let mut pending = Vec::new();
+        let mut pending = Pending::new(&self.buffers);
         let mut ended = false;
         loop {
-            fill(&mut input, &file.name, &mut pending, &mut ended, wanted)?;
+            pending.fill(&mut input, &file.name, &mut ended, wanted)?;
             if !ended && pending.len() < 3 {
                 wanted = 4; // a byte order mark has to be seen whole
                 continue;
@@ -165,19 +167,20 @@ impl<F: Format> TextFiles<F> {
                     .help("convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8`"));
             }
             if let Some((start, layout)) = self.format.start(&pending[mark..], ended && !grows, &file.name)? {
-                let rest = pending.split_off(mark + start);
+                let before = pending[..mark + start].to_vec();
+                pending.pass(mark + start);
                 let mut current = Current {
                     number,
                     input,
                     name: file.name.clone(),
-                    pending: rest,
+                    pending,
                     ended,
                     offset: 0,
                     line: 1,
                     layout: Arc::new(layout),
                     tail: Tail::default(),
                 };
-                current.pass(&pending);
+                current.pass(&before, Whole::counted(&before, before.len()).lines);
                 return Ok(Some(current));
             }
             if ended && grows {
@@ -195,16 +198,14 @@ impl<F: Format> TextFiles<F> {
 impl<L> Current<L> {
     /// Reads until `pending` holds `wanted` bytes or the input ends.
     pub(super) fn fill(&mut self, wanted: usize) -> Result<(), ConnectError> {
-        fill(&mut self.input, &self.name, &mut self.pending, &mut self.ended, wanted)
+        self.pending.fill(&mut self.input, &self.name, &mut self.ended, wanted)
     }
 
-    /// The text is handed out; the number of its lines.
-    pub(super) fn pass(&mut self, text: &[u8]) -> usize {
-        let lines = memchr::memchr_iter(b'\n', text).count();
+    /// The text, which has so many lines, is handed out.
+    pub(super) fn pass(&mut self, text: &[u8], lines: usize) {
         self.offset += text.len() as u64;
         self.line += lines as u64;
         self.tail.push(text);
-        lines
     }
 
     /// The last line may have had no end when the file was read to its own. What was added since must begin with it.
@@ -213,7 +214,7 @@ impl<L> Current<L> {
             return Ok(());
         }
         self.fill(2)?;
-        let end = match self.pending.as_slice() {
+        let end = match &*self.pending {
             [] => return Ok(()),
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
@@ -222,9 +223,9 @@ impl<L> Current<L> {
                     .help("a line must be whole before it is read: `ready:` says how that is known"));
             }
         };
-        let rest = self.pending.split_off(end);
-        let text = std::mem::replace(&mut self.pending, rest);
-        self.pass(&text);
+        let text = self.pending[..end].to_vec();
+        self.pending.pass(end);
+        self.pass(&text, 1);
         Ok(())
     }
 
@@ -241,35 +242,4 @@ pub(super) fn read_once(files: &[Tracked]) -> Option<String> {
         Some(_) => format!("`{}` is a pipe, which can be read only once", pipe.name),
         None => "the standard input can be read only once".to_string(),
     })
-}
-
-/// Reads until `pending` holds `wanted` bytes or the input ends.
-fn fill(
-    input: &mut Input,
-    name: &str,
-    pending: &mut Vec<u8>,
-    ended: &mut bool,
-    wanted: usize,
-) -> Result<(), ConnectError> {
-    let mut len = pending.len();
-    if *ended || len >= wanted {
-        return Ok(());
-    }
-    pending.resize(wanted, 0);
-    while len < wanted {
-        match input.read(&mut pending[len..]) {
-            Ok(0) => {
-                *ended = true;
-                break;
-            }
-            Ok(n) => len += n,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => {
-                pending.truncate(len);
-                return Err(io_error("read", name, &e));
-            }
-        }
-    }
-    pending.truncate(len);
-    Ok(())
 }

@@ -6,12 +6,15 @@ use super::dialect::Dialect;
 use super::index::Index;
 
 /// The fields of one column.
+#[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     data: &'a [u8],
     starts: &'a [u32],
     ends: &'a [u32],
     width: usize,
     column: usize,
+    /// The rows that are wanted; `None`: all.
+    rows: Option<&'a [u32]>,
     /// The dialect.
     pub dialect: &'a Dialect,
     /// The chunk has a quote somewhere, or blanks have to be taken off: a field's bytes aren't always its text.
@@ -51,19 +54,37 @@ impl<'a> Cells<'a> {
             ends: &index.ends,
             width: index.width,
             column,
+            rows: None,
             dialect,
             dressed: has_quotes || dialect.trim,
         }
     }
 
+    /// Only these rows of the chunk, which are numbered anew here.
+    pub(crate) fn only(self, rows: Option<&'a [u32]>) -> Self {
+        Cells { rows, ..self }
+    }
+
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.starts.len()
+        self.rows.map_or(self.starts.len(), <[u32]>::len)
+    }
+
+    /// A row's number in the chunk.
+    #[inline]
+    pub(crate) fn number(&self, row: usize) -> usize {
+        self.rows.map_or(row, |rows| rows[row] as usize)
+    }
+
+    /// The chunk's text.
+    pub(crate) fn data(&self) -> &'a [u8] {
+        self.data
     }
 
     /// Start and end of a field in the chunk. A missing field's end is before its start.
     #[inline]
     pub(crate) fn bounds(&self, row: usize) -> (usize, usize) {
+        let row = self.number(row);
         let at = row * self.width + self.column;
         let start = if self.column == 0 {
             self.starts[row] as usize
@@ -71,13 +92,6 @@ impl<'a> Cells<'a> {
             self.ends[at - 1] as usize + self.dialect.delimiter.len()
         };
         (start, self.ends[at] as usize)
-    }
-
-    /// The field's bytes as they stand; empty for a missing one.
-    #[inline]
-    pub(crate) fn bytes(&self, row: usize) -> &'a [u8] {
-        let (start, end) = self.bounds(row);
-        self.data.get(start..end).unwrap_or_default()
     }
 
     /// How the field between these bounds is dressed.

@@ -3,7 +3,8 @@
 
 use super::dialect::Dialect;
 use super::exact::{self, Found};
-use super::fast::{self, RawIndex};
+use super::fast::{self, Ends};
+use crate::chunks::Whole;
 
 /// What happens with rows that have too few or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(crate) struct Index {
     /// Start of each row.
     pub starts: Vec<u32>,
     /// End of each field, row by row, `width` a row. A missing field (padded) ends before it starts, at 0.
-    pub ends: Vec<u32>,
+    pub ends: Ends,
     /// Fields a row.
     pub width: usize,
     /// Rows that don't fit.
@@ -40,34 +41,64 @@ pub(crate) struct Index {
     raw: RawIndex,
 }
 
+/// Fields and rows as they stand.
+#[derive(Default)]
+struct RawIndex {
+    /// Where each field ends, in order.
+    ends: Ends,
+    /// For each row the number of fields up to its end.
+    row_ends: Vec<u32>,
+    /// Where each row starts.
+    starts: Vec<u32>,
+    /// The last row ends within quotes.
+    unclosed: bool,
+}
+
 impl Index {
     /// Finds the rows of `width` fields in a chunk.
     pub(crate) fn build(&mut self, data: &[u8], dialect: &Dialect, width: usize, ragged: Ragged) {
         self.width = width;
         self.misfits.clear();
-        raw_index(data, dialect, &mut self.raw);
-        let raw = &mut self.raw;
         let comment = dialect.comment.as_deref();
-        let regular = comment.is_none()
-            && !raw.unclosed
-            && raw.ends.len() == raw.row_ends.len() * width
-            && raw.row_ends.iter().enumerate().all(|(r, &end)| end as usize == (r + 1) * width);
-        if regular {
-            std::mem::swap(&mut self.starts, &mut raw.starts);
-            std::mem::swap(&mut self.ends, &mut raw.ends);
-        } else {
-            self.sort_out(data, comment, ragged);
+        let found = fast_ends(data, dialect, &mut self.raw.ends);
+        if comment.is_none()
+            && let Some(fast::Found { rows, unclosed: false }) = found
+            && self.rectangle(data, rows)
+        {
+            return;
         }
-        // A carriage return before the line end belongs to it.
+        self.raw.fill(data, dialect, found);
+        self.sort_out(data, comment, ragged);
         if width > 0 {
-            for (row, &start) in self.starts.iter().enumerate() {
+            for row in 0..self.starts.len() {
                 let end = &mut self.ends[row * width + width - 1];
-                let first = if width == 1 { start } else { 1 };
-                if *end > first && data[*end as usize - 1] == b'\r' && data.get(*end as usize) == Some(&b'\n') {
-                    *end -= 1;
-                }
+                *end -= without_return(data, self.starts[row], *end, width);
             }
         }
+    }
+
+    /// Takes the fields over if each of so many rows has the width.
+    fn rectangle(&mut self, data: &[u8], rows: usize) -> bool {
+        let Index { starts, ends, raw, width, .. } = self;
+        let width = *width;
+        if width == 0 || raw.ends.len() != rows * width {
+            return false;
+        }
+        starts.clear();
+        starts.reserve(rows);
+        let mut start = 0;
+        // If as many fields as there are rows, each `width` after the other, end a row, then no other does.
+        for end in raw.ends.iter_mut().skip(width - 1).step_by(width) {
+            if data.get(*end as usize).is_some_and(|&byte| byte != b'\n') {
+                return false;
+            }
+            starts.push(start);
+            let next = *end + 1;
+            *end -= without_return(data, start, *end, width);
+            start = next;
+        }
+        std::mem::swap(ends, &mut raw.ends);
+        true
     }
 
     fn sort_out(&mut self, data: &[u8], comment: Option<&[u8]>, ragged: Ragged) {
@@ -94,15 +125,12 @@ impl Index {
             }
             self.starts.push(start);
             let taken = fields.len().min(width);
-            self.ends.extend_from_slice(&fields[..taken]);
+            fields[..taken].iter().for_each(|&end| self.ends.push(end as usize));
             if taken < width {
                 // The last field there is may carry the line's carriage return.
                 let end = self.ends.len() - 1;
-                let at = self.ends[end] as usize;
-                if at > start as usize && data[at - 1] == b'\r' && data.get(at) == Some(&b'\n') {
-                    self.ends[end] -= 1;
-                }
-                self.ends.resize(self.starts.len() * width, 0);
+                self.ends[end] -= without_return(data, start, self.ends[end], 1);
+                self.ends.pad(width - taken);
             }
         }
     }
@@ -121,19 +149,42 @@ fn is_blank(data: &[u8], start: u32, fields: &[u32], width: usize) -> bool {
     }
 }
 
-/// Fields and rows as they stand, by the fast scan where it is sure.
-fn raw_index(data: &[u8], dialect: &Dialect, raw: &mut RawIndex) {
-    let quote = dialect.quote.filter(|q| memchr::memchr(*q, data).is_some());
-    let known = match (dialect.delimiter.as_slice(), quote) {
-        (&[delimiter], None) => fast::index(data, delimiter, None, raw).is_ok(),
-        (&[delimiter], Some(_)) if dialect.doubles() && dialect.comment.is_none() => {
-            fast::index(data, delimiter, quote, raw).is_ok()
+/// 1 if the last field of a row that starts and ends there takes a carriage return for its own that belongs to the line end, else 0.
+fn without_return(data: &[u8], start: u32, end: u32, width: usize) -> u32 {
+    // A field that isn't the first of its row has at least a delimiter before it.
+    let first = if width == 1 { start } else { 1 };
+    u32::from(end > first && data[end as usize - 1] == b'\r' && data.get(end as usize) == Some(&b'\n'))
+}
+
+/// Where fields end, by the fast scan; `None` where it isn't sure.
+fn fast_ends(data: &[u8], dialect: &Dialect, ends: &mut Ends) -> Option<fast::Found> {
+    let &[delimiter] = dialect.delimiter.as_slice() else { return None };
+    let quote = dialect.quote.filter(|quote| memchr::memchr(*quote, data).is_some());
+    match quote {
+        Some(_) if !dialect.doubles() || dialect.comment.is_some() => None,
+        quote => fast::field_ends(data, delimiter, quote, ends).ok(),
+    }
+}
+
+impl RawIndex {
+    /// Finds rows: in what the fast scan found, or by the exact walk.
+    fn fill(&mut self, data: &[u8], dialect: &Dialect, found: Option<fast::Found>) {
+        self.starts.clear();
+        self.row_ends.clear();
+        self.unclosed = false;
+        let Some(found) = found else {
+            self.ends.clear();
+            return exact::walk(data, dialect, &mut Fill { raw: self });
+        };
+        self.unclosed = found.unclosed;
+        let mut start = 0;
+        for (&end, number) in self.ends.iter().zip(1..) {
+            if data.get(end as usize).is_none_or(|&byte| byte == b'\n') {
+                self.starts.push(start);
+                self.row_ends.push(number);
+                start = end + 1;
+            }
         }
-        _ => false,
-    };
-    if !known {
-        raw.clear();
-        exact::walk(data, dialect, &mut Fill { raw });
     }
 }
 
@@ -146,7 +197,7 @@ impl Found for Fill<'_> {
         self.raw.starts.push(at as u32);
     }
     fn field_ends(&mut self, at: usize) {
-        self.raw.ends.push(at as u32);
+        self.raw.ends.push(at);
     }
     fn row_ends(&mut self, _: usize, _: bool, unclosed: bool) -> bool {
         self.raw.row_ends.push(self.raw.ends.len() as u32);
@@ -156,25 +207,26 @@ impl Found for Fill<'_> {
     fn comment_ends(&mut self, _: usize, _: bool) {}
 }
 
-/// The end of the last whole row of data that starts at a row.
-pub(crate) fn last_row_end(data: &[u8], dialect: &Dialect) -> Option<usize> {
+/// The whole rows of data that starts at a row: where the last of them ends, and the line feeds up to there.
+pub(crate) fn whole_rows(data: &[u8], dialect: &Dialect) -> Option<Whole> {
     let Some(quote) = dialect.quote.filter(|q| memchr::memchr(*q, data).is_some()) else {
-        return memchr::memrchr(b'\n', data).map(|n| n + 1);
+        return memchr::memrchr(b'\n', data).map(|n| Whole::counted(data, n + 1));
     };
     if let &[delimiter] = dialect.delimiter.as_slice()
         && dialect.doubles()
         && dialect.comment.is_none()
-        && let Ok(end) = fast::last_row_end(data, delimiter, quote)
+        && let Ok(whole) = fast::whole_rows(data, delimiter, quote)
     {
-        return end;
+        return whole;
     }
-    exact::last_row_end(data, dialect)
+    exact::last_row_end(data, dialect).map(|end| Whole::counted(data, end))
 }
 
 /// Number of rows, blank lines and comments not counted, at most `max`, and the end of the last one counted.
 pub(crate) fn count_rows(data: &[u8], dialect: &Dialect, width: usize, max: u64) -> (u64, usize) {
     let mut raw = RawIndex::default();
-    raw_index(data, dialect, &mut raw);
+    let found = fast_ends(data, dialect, &mut raw.ends);
+    raw.fill(data, dialect, found);
     let (mut rows, mut first) = (0, 0);
     for (&start, &row_end) in raw.starts.iter().zip(&raw.row_ends) {
         let fields = &raw.ends[first..row_end as usize];

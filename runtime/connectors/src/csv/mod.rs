@@ -3,7 +3,7 @@
 //!
 //! The way of a file: `chunks` cuts it into chunks of whole rows (where they end is said by `index`, quickly by `fast` or to the
 //! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones (`cells`) and
-//! parses them to arrays (`columns`).
+//! parses them to arrays (`columns`). Out again: `sink`, in the usual style by `lines`.
 
 mod cells;
 mod columns;
@@ -12,6 +12,7 @@ mod exact;
 mod fast;
 mod header;
 mod index;
+mod lines;
 mod schema;
 mod sink;
 mod source;

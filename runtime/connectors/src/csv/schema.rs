@@ -105,7 +105,8 @@ impl Start {
     fn look(&self, columns: &[(usize, usize)], nulls: &[u8], patterns: &Patterns, guesses: &mut [Guess]) {
         let rows = &self.data[self.rows..];
         // The last row of a sample may be cut off.
-        let end = if self.whole { rows.len() } else { index::last_row_end(rows, &self.dialect).unwrap_or(0) };
+        let end =
+            if self.whole { rows.len() } else { index::whole_rows(rows, &self.dialect).map_or(0, |whole| whole.end) };
         let rows = &rows[..end];
         let mut index = Index::default();
         index.build(rows, &self.dialect, self.names.len(), Ragged::Pad);

@@ -10,6 +10,7 @@ use dfc_ir::plan::SinkSpec;
 use dfc_ir::{Schema, Type};
 
 use super::dialect::Dialect;
+use super::lines::{LineColumn, LineStyle, lines};
 use super::{exact, header};
 use crate::files::{
     COMPRESSIONS, ENCODINGS, Encoding, FolderSink, InputFile, MODES, OutputOptions, encode, io_error, open_input,
@@ -209,13 +210,44 @@ fn unwritable(message: String) -> ConnectError {
 pub(crate) struct CsvEncoder {
     style: Arc<CsvStyle>,
     schema: Arc<Schema>,
+    /// Bytes of a row, about: those of the batch before.
+    row_bytes: usize,
 }
 
 impl CsvEncoder {
     /// For rows of these fields.
     pub(crate) fn new(style: Arc<CsvStyle>, schema: Arc<Schema>) -> Self {
-        CsvEncoder { style, schema }
+        let row_bytes = schema.fields.len() * 8 + 2;
+        CsvEncoder { style, schema, row_bytes }
     }
+
+    /// All rows as lines, where the style is the usual one, in which every row can be written.
+    pub(super) fn usual_lines(&mut self, batch: &Batch) -> Option<Vec<u8>> {
+        let CsvStyle { dialect, quote_all, line_end, encoding, patterns, guard_all, .. } = &*self.style;
+        let (&[delimiter], Some(quote)) = (dialect.delimiter.as_slice(), dialect.quote) else { return None };
+        let fields = &self.schema.fields;
+        // (Where nothing is guarded, a null is written as nothing.)
+        let usual = !quote_all && !guard_all && *encoding == Encoding::Utf8;
+        if !usual || fields.iter().any(|field| patterns.of(&field.ty.ty).is_some()) {
+            return None;
+        }
+        let columns = fields.iter().zip(&batch.columns);
+        let columns: Vec<LineColumn> =
+            columns.map(|(field, array)| LineColumn::new(array, &field.ty.ty, !is_plain(&field.ty.ty))).collect();
+        let style = LineStyle { delimiter, quote, line_end };
+        let quoted = |text: &[u8], out: &mut Vec<u8>| {
+            // Never fails: with quotes every text can be written.
+            let _ = self.style.push_text(out, text);
+        };
+        let lines = lines(&style, &columns, batch.rows, batch.rows * self.row_bytes, &quoted);
+        self.row_bytes = lines.len().div_ceil(batch.rows.max(1)) + 1;
+        Some(lines)
+    }
+}
+
+/// Whether a type's text never holds what has to be quoted in the usual styles.
+fn is_plain(ty: &Type) -> bool {
+    ty.is_temporal() || matches!(ty, Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 | Type::Bool)
 }
 
 enum Kind<'a> {
@@ -238,6 +270,17 @@ struct Column<'a> {
 
 impl Encoder for CsvEncoder {
     fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
+        if let Some(lines) = self.usual_lines(&batch) {
+            return Ok((Encoded::Bytes(lines), batch.rows as u64));
+        }
+        let (bytes, written) = self.any_lines(&batch, errors);
+        Ok((Encoded::Bytes(bytes), written))
+    }
+}
+
+impl CsvEncoder {
+    /// The rows that can be written as lines of any style, and their number.
+    pub(super) fn any_lines(&self, batch: &Batch, errors: &mut Vec<RowError>) -> (Vec<u8>, u64) {
         let style = &*self.style;
         let columns: Vec<Column> = self
             .schema
@@ -249,14 +292,7 @@ impl Encoder for CsvEncoder {
                 let kind = match style.patterns.of(ty) {
                     Some(pattern) => Kind::Pattern(pattern),
                     None if style.guard_all || style.quote_all => Kind::Text,
-                    None if matches!(
-                        ty,
-                        Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 | Type::Bool
-                    ) =>
-                    {
-                        Kind::Plain
-                    }
-                    None if ty.is_temporal() => Kind::Plain,
+                    None if is_plain(ty) => Kind::Plain,
                     None => Kind::Text,
                 };
                 Column { name: field.external_name(), ty, array, nulls: array.nulls(), kind, write: writer(array, ty) }
@@ -286,7 +322,7 @@ impl Encoder for CsvEncoder {
                 }
             }
         }
-        Ok((Encoded::Bytes(out), written))
+        (out, written)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arrow_array::{ArrayRef, UInt32Array};
 use dfc_batch::{Batch, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Schema, Type};
@@ -13,14 +14,14 @@ use super::dialect::Dialect;
 use super::exact;
 use super::header::{self, Layout};
 use super::index::{self, Index, Ragged};
-use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch, Whole};
 use crate::files::{COMPRESSIONS, ENCODINGS};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
 use crate::rows::Faults;
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, RAGGED};
-use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters};
+use crate::{Condition, ConnectError, Next, OpenContext, Positions, Reader, RowFilter, Source, SourceCounters};
 
 /// Opens a CSV source.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -44,6 +45,7 @@ pub(crate) fn open_with_chunk(
         patterns: Patterns::read(&options)?,
         schema: spec.schema.clone(),
         projection: spec.projection.clone(),
+        filter: cx.filter.clone().map_or_else(Vec::new, |RowFilter(conditions)| conditions),
         has_text: spec.projection.iter().any(|&i| matches!(spec.schema.fields[i].ty.ty, Type::String | Type::Json)),
     };
     let text = TextOptions {
@@ -66,6 +68,8 @@ struct Csv {
     patterns: Patterns,
     schema: Schema,
     projection: Vec<usize>,
+    /// Conditions that rows have to pass before their other fields are read.
+    filter: Vec<Condition>,
     /// Whether a text is among the projected fields.
     has_text: bool,
 }
@@ -83,8 +87,8 @@ impl Format for Csv {
         Ok(Some((line.end, header::by_name(&self.schema, &self.projection, &names, file)?)))
     }
 
-    fn cut(&self, data: &[u8]) -> Option<usize> {
-        index::last_row_end(data, &self.dialect)
+    fn cut(&self, data: &[u8]) -> Option<Whole> {
+        index::whole_rows(data, &self.dialect)
     }
 
     fn count(&self, data: &[u8], layout: &Layout, max: u64) -> (u64, usize) {
@@ -98,7 +102,12 @@ struct CsvSource {
 
 impl Source for CsvSource {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(CsvReader { files: self.files.clone(), turn: Turn::default(), index: Index::default() }))
+        Ok(Box::new(CsvReader {
+            files: self.files.clone(),
+            turn: Turn::default(),
+            index: Index::default(),
+            left_out: 0,
+        }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -126,10 +135,52 @@ impl Source for CsvSource {
     }
 }
 
+/// Reads the columns of a chunk.
+struct Fields<'a> {
+    csv: &'a Csv,
+    layout: &'a Layout,
+    chunk: &'a Chunk,
+    index: &'a Index,
+    has_quotes: bool,
+    utf8: bool,
+    faults: Faults,
+}
+
+impl Fields<'_> {
+    /// The projected column at this position: of the rows that have passed, if that isn't all.
+    fn column(&mut self, position: usize, passed: Option<&[u32]>) -> ArrayRef {
+        let csv = self.csv;
+        let cx = ColumnContext {
+            text: &self.chunk.text,
+            utf8: self.utf8,
+            nulls: &csv.nulls,
+            patterns: &csv.patterns,
+            field: &csv.schema.fields[csv.projection[position]],
+            position,
+        };
+        let data = self.chunk.text.as_slice();
+        let column = self.layout.columns[position];
+        let cells = Cells::new(data, self.index, column, &csv.dialect, self.has_quotes).only(passed);
+        columns::parse(&cells, &cx, &mut self.faults)
+    }
+
+    /// Of the rows that were kept of `rows`, those in which everything that was read so far fits its type.
+    fn without_faults(&self, kept: Option<Vec<u32>>, passed: Option<&[u32]>, rows: usize) -> Option<Vec<u32>> {
+        if self.faults.is_empty() {
+            return kept;
+        }
+        let faulty = self.faults.rows();
+        let mut kept = kept.unwrap_or_else(|| (0..rows as u32).collect());
+        kept.retain(|&row| faulty.binary_search(&passed.map_or(row, |passed| passed[row as usize])).is_err());
+        Some(kept)
+    }
+}
+
 struct CsvReader {
     files: Arc<TextFiles<Csv>>,
     turn: Turn,
     index: Index,
+    left_out: u64,
 }
 
 impl Reader for CsvReader {
@@ -138,6 +189,10 @@ impl Reader for CsvReader {
             Piece::Chunk(chunk, layout) => Ok(Next::Batch(self.parse(chunk, &layout, errors))),
             Piece::Other(next) => Ok(next),
         }
+    }
+
+    fn left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
     }
 }
 
@@ -154,20 +209,32 @@ impl CsvReader {
         let has_quotes = csv.dialect.quote.is_some_and(|q| memchr::memchr(q, data).is_some());
         // Only texts have to be whole characters; what is no number is no number.
         let utf8 = csv.has_text && std::str::from_utf8(data).is_ok();
-        let mut faults = Faults::default();
-        let mut arrays = Vec::with_capacity(csv.projection.len());
-        for (position, (&field, &column)) in csv.projection.iter().zip(&layout.columns).enumerate() {
-            let cx = ColumnContext {
-                text: &chunk.text,
-                utf8,
-                nulls: &csv.nulls,
-                patterns: &csv.patterns,
-                field: &csv.schema.fields[field],
-                position,
-            };
-            let cells = Cells::new(data, &self.index, column, &csv.dialect, has_quotes);
-            arrays.push(columns::parse(&cells, &cx, &mut faults));
+        let mut fields =
+            Fields { csv, layout, chunk: &chunk, index: &self.index, has_quotes, utf8, faults: Faults::default() };
+        let mut columns: Vec<Option<ArrayRef>> = vec![None; csv.projection.len()];
+        // The rows that have passed so far; `None`: all.
+        let mut passed: Option<Vec<u32>> = None;
+        for condition in &csv.filter {
+            for &position in &condition.columns {
+                columns[position].get_or_insert_with(|| fields.column(position, passed.as_deref()));
+            }
+            let read = condition.columns.iter().filter_map(|&position| columns[position].clone()).collect();
+            let before = passed.as_ref().map_or(rows, Vec::len);
+            let kept = (condition.pass)(read, before);
+            // A value that doesn't fit is an error of its row, which passes nothing more.
+            let Some(kept) = fields.without_faults(kept, passed.as_deref(), before) else { continue };
+            passed = Some(match &passed {
+                Some(passed) => kept.iter().map(|&row| passed[row as usize]).collect(),
+                None => kept.clone(),
+            });
+            let kept = UInt32Array::from(kept);
+            columns.iter_mut().flatten().for_each(|column| *column = dfc_batch::take(column, &kept));
         }
+        let columns = columns.into_iter().enumerate();
+        let columns: Vec<ArrayRef> = columns
+            .map(|(position, read)| read.unwrap_or_else(|| fields.column(position, passed.as_deref())))
+            .collect();
+        let faults = fields.faults;
         let (seq, dialect) = (chunk.seq, csv.dialect.clone());
         let starts = self.index.starts.clone();
         let locate = Arc::new(ChunkRows {
@@ -175,10 +242,18 @@ impl CsvReader {
             starts,
             row_end: move |data: &[u8], start: usize| exact::row_end(data, start, &dialect).0,
         });
+        self.left_out += passed.as_ref().map_or(0, |passed| rows - passed.len()) as u64;
         if faults.is_empty() {
-            return Batch { columns: arrays, rows, seq, origin: Some(Origin { locate, rows: None }) };
+            let rows = passed.as_ref().map_or(rows, Vec::len);
+            return Batch { columns, rows, seq, origin: Some(Origin { locate, rows: passed.map(Into::into) }) };
         }
-        faults.leave_out(arrays, rows, seq, locate, errors)
+        let Some(passed) = passed else { return faults.leave_out(columns, rows, seq, locate, errors) };
+        let before = errors.len();
+        let batch = faults.leave_out_of(columns, &passed, seq, locate, errors);
+        // A row that didn't pass and has a fault is told as an error.
+        let told = (errors.len() - before) - (passed.len() - batch.rows);
+        self.left_out -= told as u64;
+        batch
     }
 
     fn misfit(&self, misfit: &index::Misfit, chunk: &Chunk, layout: &Layout) -> RowError {

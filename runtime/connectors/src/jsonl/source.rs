@@ -10,7 +10,7 @@ use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Type, Value};
 
 use super::scan;
-use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch};
+use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch, Whole};
 use crate::files::{COMPRESSIONS, Encoding};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
@@ -55,8 +55,8 @@ impl Format for Lines {
         Ok(Some((0, ())))
     }
 
-    fn cut(&self, data: &[u8]) -> Option<usize> {
-        memchr::memrchr(b'\n', data).map(|n| n + 1)
+    fn cut(&self, data: &[u8]) -> Option<Whole> {
+        memchr::memrchr(b'\n', data).map(|n| Whole::counted(data, n + 1))
     }
 
     fn count(&self, data: &[u8], _: &(), max: u64) -> (u64, usize) {

@@ -6,14 +6,12 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 const SECOND: i64 = 1_000_000;
 
 /// Days since 1970-01-01 of a proleptic Gregorian date. After Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// The year is 1 or later.
 #[inline]
-pub(crate) fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
-    let y = if month <= 2 { year - 1 } else { year };
-    let era = y.div_euclid(400);
-    let year_of_era = y.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year as i32;
-    era * 146_097 + day_of_era - 719_468
+pub(crate) fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
+    let (y, shifted) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    (y * 365 + y / 4 - y / 100 + y / 400 + day_of_year) as i32 - 719_468
 }
 
 /// Year, month and day of a number of days since 1970-01-01.
@@ -39,21 +37,28 @@ fn two(text: &[u8], at: usize) -> Option<u32> {
 /// `YYYY-MM-DD`, years 0001 to 9999: days since 1970-01-01.
 #[inline]
 pub(crate) fn date(text: &[u8]) -> Option<i32> {
-    if text.len() != 10 || text[4] != b'-' || text[7] != b'-' {
+    let &[y0, y1, y2, y3, a, m0, m1, b, d0, d1] = text else { return None };
+    // All bytes at once: that of a digit becomes at most 9, that of a dash 0; what is more has its highest bit set by the sum.
+    const FORM: u64 = u64::from_le_bytes(*b"0000-00-");
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    let word = u64::from_le_bytes([y0, y1, y2, y3, a, m0, m1, b]) ^ FORM;
+    let digit = |at: u32| (word >> (8 * at)) as u32 & 0xff;
+    let (tens, ones) = (d0.wrapping_sub(b'0'), d1.wrapping_sub(b'0'));
+    if (word.wrapping_add(0x7f76_767f_7676_7676) | word) & TOP != 0 || tens > 9 || ones > 9 {
         return None;
     }
-    let year = (two(text, 0)? * 100 + two(text, 2)?) as i32;
-    let (month, day) = (two(text, 5)?, two(text, 8)?);
+    let year = digit(0) * 1000 + digit(1) * 100 + digit(2) * 10 + digit(3);
+    let (month, day) = (digit(5) * 10 + digit(6), u32::from(tens) * 10 + u32::from(ones));
     if year == 0 || !(1..=12).contains(&month) || day == 0 || day > 28 && day > days_in_month(year, month) {
         return None;
     }
     Some(days_from_civil(year, month, day))
 }
 
-fn days_in_month(year: i32, month: u32) -> u32 {
+fn days_in_month(year: u32, month: u32) -> u32 {
     match month {
         4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
         2 => 28,
         _ => 31,
     }
@@ -100,12 +105,25 @@ mod tests {
         assert_eq!(date(b"1970-01-01"), Some(0));
         assert_eq!(date(b"2000-02-29"), Some(11_016));
         assert_eq!(date(b"0001-01-01"), Some(-719_162));
-        for text in ["0000-00-00", "2026-02-29", "2026-13-01", "2026-1-1", "31/12/2026", "2026-01-01 ", ""] {
+        for text in [
+            "0000-00-00",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-1-1",
+            "31/12/2026",
+            "2026-01-01 ",
+            "",
+            "2026-0a-01",
+            "2026-01:01",
+            "20-6-01-01",
+            "2026/01/01",
+            "2026-01-1\u{b2}",
+        ] {
             assert_eq!(date(text.as_bytes()), None, "{text}");
         }
         for days in (-719_162..2_932_897).step_by(97) {
             let (y, m, d) = civil_from_days(days);
-            assert_eq!(days_from_civil(y, m, d), days);
+            assert_eq!(days_from_civil(y as u32, m, d), days);
             assert_eq!(date(format!("{y:04}-{m:02}-{d:02}").as_bytes()), Some(days));
         }
     }

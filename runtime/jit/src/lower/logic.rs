@@ -10,7 +10,7 @@ use crate::kind::{Kind, Val};
 const SMALL: usize = 12;
 
 /// Whether an expression has a value on every row. (Says no when in doubt.)
-pub(crate) fn infallible(expr: &Expr) -> bool {
+pub fn infallible(expr: &Expr) -> bool {
     let this = match &expr.kind {
         ExprKind::Literal(_)
         | ExprKind::Column(_)

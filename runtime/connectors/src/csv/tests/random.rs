@@ -3,8 +3,13 @@
 use proptest::prelude::*;
 
 use super::super::dialect::Dialect;
+use super::super::sink::{CsvEncoder, CsvStyle};
 use super::super::{exact, fast, index};
+use crate::options::OptionReader;
 use crate::testing::*;
+use crate::{Condition, Next, OpenContext, RowFilter};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use dfc_ir::Value;
 
 /// A field's text as it may stand in a file: the letters that matter are frequent.
@@ -160,21 +165,100 @@ proptest! {
         prop_assert_eq!(read.rows, rows);
     }
 
+    /// Fields of a row that doesn't pass aren't read; those that decide it are.
+    #[test]
+    fn filters_leave_out_what_does_not_pass_and_nothing_else(
+        rows in proptest::collection::vec((0i64..40, any::<bool>(), any::<bool>(), 0i64..9), 0..60),
+        chunk in 1usize..60,
+    ) {
+        let folder = Folder::new();
+        let line = |&(a, a_fits, b_fits, c): &(i64, bool, bool, i64)| {
+            format!("{},{a}{},{c}\n", if b_fits { "7" } else { "seven" }, if a_fits { "" } else { "x" })
+        };
+        let path = folder.file("t.csv", rows.iter().map(line).collect::<String>());
+        let schema = schema("b: int64; a: int64; c: int64");
+        let spec = source_spec("csv", &[("path", text(&path)), ("header", flag(false))], &schema);
+        let where_it_is = |column: usize, wanted: fn(i64) -> bool| Condition {
+            columns: vec![column],
+            pass: std::sync::Arc::new(move |columns, rows| {
+                let values = columns[0].as_primitive::<Int64Type>();
+                let kept: Vec<u32> = (0..rows as u32).filter(|&row| wanted(values.value(row as usize))).collect();
+                (kept.len() < rows).then_some(kept)
+            }),
+        };
+        let filter = RowFilter(vec![where_it_is(1, |a| a % 2 == 0), where_it_is(2, |c| c < 7)]);
+        let cx = OpenContext { filter: Some(filter), ..context() };
+        let source = super::super::open_with_chunk(&spec, &cx, Some(chunk)).unwrap();
+        let mut reader = source.reader(0).unwrap();
+        let (mut read, mut errors, mut left_out) = (Vec::new(), Vec::new(), 0);
+        while let Next::Batch(batch) = reader.next(&mut errors).unwrap() {
+            left_out += reader.left_out();
+            for row in 0..batch.rows {
+                let value = |column: usize| batch.columns[column].as_primitive::<Int64Type>().value(row);
+                let line = batch.origin.as_ref().and_then(|origin| origin.place(row).line);
+                read.push((line.unwrap_or(0), value(1), value(2)));
+            }
+        }
+        let passes = |a: i64, c: i64| a % 2 == 0 && c < 7;
+        let numbered = || (1u64..).zip(&rows);
+        let expected: Vec<_> = numbered().filter(|(_, (a, a_fits, b_fits, c))| *a_fits && *b_fits && passes(*a, *c)).map(|(line, (a, _, _, c))| (line, *a, *c)).collect();
+        prop_assert_eq!(read, expected);
+        let wrong: Vec<_> = numbered().filter_map(|(line, (a, a_fits, b_fits, c))| match (a_fits, b_fits) {
+            (false, _) => Some((line, "a")),
+            (true, false) => passes(*a, *c).then_some((line, "b")),
+            (true, true) => None,
+        }).collect();
+        let told: Vec<_> = errors.iter().map(|error| (error.place.as_ref().and_then(|place| place.line).unwrap_or(0), error.field.as_deref().unwrap_or(""))).collect();
+        prop_assert_eq!(told, wrong);
+        let dropped = rows.iter().filter(|(a, a_fits, _, c)| *a_fits && !passes(*a, *c)).count();
+        prop_assert_eq!(left_out, dropped as u64);
+    }
+
+    #[test]
+    fn both_ways_to_write_give_the_same_lines(
+        rows in proptest::collection::vec((field_text(), proptest::option::of(any::<i64>()), any::<i64>(), any::<i32>(), -719_162i32..2_932_896), 0..30),
+        crlf in any::<bool>(),
+    ) {
+        let schema = schema("a: string; b: int64?; c: decimal(12,2); d: int32; e: date; f: decimal(18,18); g: decimal(38,4); h: decimal(9,0); i: float64; j: json");
+        let rows: Vec<Vec<Value>> = rows.into_iter().map(|(a, b, c, d, e)| vec![
+            Value::string(a.clone()),
+            b.map_or(Value::Null, |b| Value::Int(b.into())),
+            Value::Decimal((c % 1_000_000_000_000).into()),
+            Value::Int(d.into()),
+            Value::Date(e),
+            Value::Decimal((c % 1_000_000_000_000_000_000).into()),
+            Value::Decimal(i128::from(c) * i128::from(d) * 1_000),
+            Value::Decimal((d % 1_000_000_000).into()),
+            Value::Float(f64::from(d)),
+            Value::string(format!("{:?}", a.len())),
+        ]).collect();
+        let pairs = [("path", text("x")), ("line_ending", name(if crlf { "crlf" } else { "lf" }))];
+        let style = CsvStyle::read(&OptionReader::new("csv", &options(&pairs))).unwrap();
+        let batch = batch(&schema, &rows);
+        let mut encoder = CsvEncoder::new(style.into(), schema.into());
+        let usual = encoder.usual_lines(&batch).expect("the usual style");
+        let (any, written) = encoder.any_lines(&batch, &mut Vec::new());
+        prop_assert_eq!(String::from_utf8(usual).unwrap(), String::from_utf8(any).unwrap());
+        prop_assert_eq!(written, rows.len() as u64);
+    }
+
     #[test]
     fn all_scans_find_the_same_fields(data in hostile()) {
         let oracle = naive(&data, b',', b'"');
         let mut walked = Walked { rows: Vec::new(), row: Vec::new(), start: 0 };
         exact::walk(&data, &plain_dialect(), &mut walked);
         prop_assert_eq!(&walked.rows, &oracle);
-        let mut found = fast::RawIndex::default();
-        if fast::index(&data, b',', Some(b'"'), &mut found).is_ok() {
+        let mut found = fast::Ends::default();
+        if let Ok(fast::Found { rows, .. }) = fast::field_ends(&data, b',', Some(b'"'), &mut found) {
             let ends: Vec<usize> = oracle.iter().flatten().map(|(_, end)| *end).collect();
-            let starts: Vec<usize> = oracle.iter().map(|row| row[0].0).collect();
-            prop_assert_eq!(found.ends.iter().map(|e| *e as usize).collect::<Vec<_>>(), ends);
-            prop_assert_eq!(found.starts.iter().map(|e| *e as usize).collect::<Vec<_>>(), starts);
+            prop_assert_eq!(found.iter().map(|e| *e as usize).collect::<Vec<_>>(), ends);
+            prop_assert_eq!(rows, oracle.len());
         }
-        let last = index::last_row_end(&data, &plain_dialect());
-        prop_assert_eq!(last, exact::last_row_end(&data, &plain_dialect()));
+        let whole = index::whole_rows(&data, &plain_dialect());
+        prop_assert_eq!(whole.map(|whole| whole.end), exact::last_row_end(&data, &plain_dialect()));
+        if let Some(whole) = whole {
+            prop_assert_eq!(whole.lines, data[..whole.end].iter().filter(|byte| **byte == b'\n').count());
+        }
     }
 
     #[test]
