@@ -15,7 +15,7 @@ PEER, WORKLOAD, DATA, TARGET = sys.argv[1:5]
 THREADS = int(os.environ.get("THREADS", "2"))
 SOURCE = "parquet" if WORKLOAD == "q1_parquet" else "csv"
 FORMAT = "parquet" if WORKLOAD == "to_parquet" else "csv"
-SQL = "" if WORKLOAD == "start" else QUERIES["q1" if WORKLOAD == "q1_parquet" else WORKLOAD][0]
+SQL = "" if WORKLOAD == "start" else QUERIES[WORKLOAD][0]
 
 
 def duckdb():

@@ -22,6 +22,7 @@ ROOT = os.path.dirname(HERE)
 WORKLOADS = {  # name: the tables that are read
     "q1": ["lineitem"], "q6": ["lineitem"], "sync": ["lineitem"], "to_parquet": ["lineitem"],
     "lookup": ["orders", "customer"], "highcard": ["lineitem"], "q3": ["lineitem", "orders", "customer"],
+    "q1_parquet": ["lineitem"],
 }
 
 
@@ -50,10 +51,11 @@ def main():
     args = parser.parse_args()
     peers = [peer for peer in args.peers.split(",") if peer]
     data = args.data or os.path.join(tempfile.gettempdir(), f"dfc-bench-{args.scale}")
+    generator = os.path.join(os.path.dirname(sys.executable), "tpchgen-cli")
     if not os.path.exists(data):
-        generator = os.path.join(os.path.dirname(sys.executable), "tpchgen-cli")
-        subprocess.run([generator, "csv", "-s", args.scale, f"--output-dir={data}.making",
-                        "--tables=lineitem,orders,customer"], check=True)
+        for form in ("csv", "parquet"):
+            subprocess.run([generator, form, "-s", args.scale, f"--output-dir={data}.making",
+                            "--tables=lineitem,orders,customer"], check=True)
         os.rename(f"{data}.making", data)
 
     def peer_command(peer, workload, target):
@@ -68,7 +70,12 @@ def main():
     print("|---" * (6 + 2 * len(peers)) + "|")
     with tempfile.TemporaryDirectory() as out:
         for workload in args.workloads.split(","):
-            files = [os.path.join(data, f"{table}.csv") for table in WORKLOADS[workload]]
+            form = "parquet" if workload == "q1_parquet" else "csv"
+            files = [os.path.join(data, f"{table}.{form}") for table in WORKLOADS[workload]]
+            missing = [file for file in files if not os.path.exists(file)]
+            if missing:
+                print(f"| {workload} | left out: there is no {', '.join(missing)} |", flush=True)
+                continue
             size = sum(os.path.getsize(file) for file in files)
             suffix = "parquet" if workload == "to_parquet" else "csv"
             name = "lineitem" if workload == "to_parquet" else workload

@@ -3,7 +3,7 @@
 use crate::support::{dfc, python, root};
 
 /// Pipelines of `examples/tpch` with the name of DuckDB's statement.
-const WORKLOADS: [&str; 6] = ["q1", "q3", "q6", "sync", "highcard", "lookup"];
+const WORKLOADS: [&str; 7] = ["q1", "q1_parquet", "q3", "q6", "sync", "highcard", "lookup"];
 
 fn compare(scale: &str, workload: &str, extra: &[&str]) {
     let data = python::tpch(scale);
