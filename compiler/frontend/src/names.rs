@@ -35,6 +35,17 @@ pub const OPERATORS: &[(&str, &str, &str)] = &[
     ("head", "take", "`take(10)`"),
     ("unique", "distinct", "`distinct(by: […])`"),
     ("dedup", "distinct", "`distinct(by: […])`"),
+    (
+        "qualify",
+        "distinct",
+        "`distinct(by: [id], order: desc(day))` for the newest row of each group, without window functions,",
+    ),
+    (
+        "row_number",
+        "distinct",
+        "`distinct(by: [id], order: desc(day))` for the newest row of each group, without window functions,",
+    ),
+    ("rank", "sort", "`sort(desc(price))` and `take(10)` for the first ones, without window functions,"),
     ("deduplicate", "distinct", "`distinct(by: […])`"),
     ("left_join", "join", "`join(other, on: …, kind: left)`"),
     ("inner_join", "join", "`join(other, on: …)`"),

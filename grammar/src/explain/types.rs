@@ -169,7 +169,7 @@ impl<'a> Place<'_, 'a> {
         }
         let (text, other) = (self.source(name), self.source(here));
         if self.is(T::Question) {
-            let ty = self.symbols.get(self.at + 2).filter(|ty| ty.is_name()).map_or("int64", |ty| self.source(ty));
+            let ty = self.type_from(self.at + 2).unwrap_or("int64");
             let fault = self
                 .fault(error::UNEXPECTED, "the `?` of a field stands behind its type", "not here")
                 .help(format!("write `{text}: {ty}?`"));
@@ -186,6 +186,30 @@ impl<'a> Place<'_, 'a> {
             .help(format!("write `{other}: {text}`"))
             .fix(name.span.to(here.span), format!("{other}: {text}"));
         Some((Some(fault), Repair::Region))
+    }
+
+    /// The text of the type that starts with a symbol, its brackets included.
+    fn type_from(&self, first: usize) -> Option<&'a str> {
+        let start = self.symbols.get(first).filter(|ty| ty.is_name())?.span.start;
+        let mut end = start;
+        let mut depth = 0usize;
+        for (at, symbol) in self.symbols.iter().enumerate().skip(first) {
+            if symbol.is(T::LParen) || symbol.is(T::Lt) {
+                depth += 1;
+            } else if depth == 0 && at > first {
+                break;
+            } else if symbol.is(T::RParen) || symbol.is(T::Gt) {
+                depth -= 1;
+                if depth == 0 {
+                    return self.text.get(start as usize..symbol.span.end as usize);
+                }
+            }
+            end = symbol.span.end;
+            if depth == 0 && !self.symbols.get(at + 1).is_some_and(|next| next.is(T::LParen) || next.is(T::Lt)) {
+                break;
+            }
+        }
+        self.text.get(start as usize..end as usize)
     }
 
     /// `"id": int64`, `rename("state": status)`: a name in quotes.

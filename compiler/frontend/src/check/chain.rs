@@ -170,7 +170,9 @@ impl ItemContext<'_> {
         let at = self.loc(link.name.span);
         let (source, sink) = (table().get(name, Role::Source), table().get(name, Role::Sink));
         let labelled = |label: &str| link.args.iter().any(|a| a.label.as_ref().is_some_and(|l| l.text == label));
-        let reads = source.is_some() && (sink.is_none() || labelled("schema") || (!last && !labelled("mode")));
+        // In a sink's own chain whoever writes a connector means to write to it.
+        let may_read = self.item.namespace != Namespace::Sink && (labelled("schema") || (!last && !labelled("mode")));
+        let reads = source.is_some() && (sink.is_none() || may_read);
         let problem = if reads {
             LocalDiagnostic::error(
                 "E0305",
