@@ -42,7 +42,7 @@ pub(crate) fn row_filter(
             Step::Filter(expr)
         });
         let test = Program {
-            name: program.name.clone(),
+            name: format!("{} (early)", program.name),
             inputs: columns.iter().map(|&column| types[column].clone()).collect(),
             steps: steps.collect(),
             outputs: Vec::new(),

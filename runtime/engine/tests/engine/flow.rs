@@ -173,6 +173,7 @@ fn a_run_can_be_watched() {
 
     let events = watch.events.lock().unwrap();
     let expected = [
+        "compiled f (early)",
         "compiled f",
         "started",
         "stage a × 1",
