@@ -544,7 +544,7 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
             format!("`{word}` begins a statement of SQL, not an item"),
             "not an item",
         )
-        .help("write a chain: `stream x = orders |> filter(…) |> select(…)`");
+        .help(clauses::statement(word));
     }
     if known {
         let message = format!("`{word}` is not followed by a name");

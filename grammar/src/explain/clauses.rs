@@ -75,6 +75,19 @@ pub(super) fn form(item: &str) -> String {
     format!("write `{form}`")
 }
 
+/// What stands for a statement of SQL that begins with this word.
+pub(super) fn statement(word: &str) -> &'static str {
+    match word.to_lowercase().as_str() {
+        "create" => "fields are declared by `record Order { id: int64 }`; a table that is written is named by a sink",
+        "insert" | "update" | "delete" | "into" | "values" => {
+            "rows are written by a sink: `sink paid |> postgres(url: secret(\"URL\"), table: \"paid\")`"
+        }
+        "with" => "name each part as a stream: `stream paid = orders |> filter(status == \"paid\")`",
+        "set" => "a value is named by `const rate = 0.19`, or given at the start by `param rate: decimal(4, 2)`",
+        _ => "write a chain: `stream x = orders |> filter(…) |> select(…)`",
+    }
+}
+
 /// What a file consists of.
 pub(super) fn items() -> String {
     let words = ITEM_WORDS.iter().filter(|(_, word)| *word != Word::Native).map(|(word, _)| format!("`{word}`"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, TypeKind};
+use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, RecordEntry, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{Expr as Ir, Value};
 use dfc_typeck::nearest::nearest;
@@ -180,7 +180,20 @@ impl ItemContext<'_> {
                     "`rename` needs the new name",
                     "which new name?",
                 )
-                .help("write `rename(new: old)`");
+                .help(match &arg.value.kind {
+                    ExprKind::Record(entries) => match entries.first() {
+                        // `{ status: "state" }` of other tools: the old name stands first there.
+                        Some(RecordEntry::Field(old, Expr { kind: ExprKind::Literal(Literal::String(new)), .. })) => {
+                            format!(
+                                "leave the braces out, the new name first: `rename({}: {})`",
+                                written(new),
+                                old.text
+                            )
+                        }
+                        _ => "leave the braces out: `rename(new: old)`".to_owned(),
+                    },
+                    _ => "write `rename(new: old)`".to_owned(),
+                });
                 self.error(problem);
                 sound = false;
                 continue;

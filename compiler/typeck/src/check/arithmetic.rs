@@ -197,6 +197,12 @@ impl Checker<'_> {
             (Type::String, other) | (other, Type::String) if other.is_numeric() && spelling == "+" => report.help(format!(
                 "convert the text first, `… as {other}`, or join both as text with `concat(a, b)` or `f\"{{a}}{{b}}\"`"
             )),
+            (Type::String, _) if spelling == "%" && matches!(left.kind, ExprKind::Literal(_)) => {
+                report.help("values are put into a text by `f\"{id}-{name}\"`")
+            }
+            (Type::String, _) | (_, Type::String) if spelling == "+" => {
+                report.help("join both as text with `f\"{a}{b}\"`")
+            }
             (Type::String, other) | (other, Type::String) if other.is_numeric() => {
                 report.help(format!("convert the text first: `… as {other}`"))
             }
@@ -264,9 +270,12 @@ impl Checker<'_> {
                 let message = format!("`-` takes a number or a duration, and this is {other}");
                 let label = other.to_string();
                 let places = self.places_of(&checked);
-                self.error("E0500", inner.span, message, label)
-                    .related_all(places)
-                    .help("a text is converted first: `-(x as int64)`");
+                self.error("E0500", inner.span, message, label).related_all(places).help(match checked.ty.ty {
+                    Type::String => {
+                        "a text is converted first, `-(x as int64)`; rows are sorted the other way round by `desc(x)`"
+                    }
+                    _ => "only numbers and durations have a sign; rows are sorted the other way round by `desc(x)`",
+                });
                 return None;
             }
         };

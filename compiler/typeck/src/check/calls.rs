@@ -221,6 +221,15 @@ impl Checker<'_> {
             let report = self.error("E0418", call.span, message, label);
             if date && constants {
                 report.note(forms).help(WRITTEN_DATES);
+            } else if name == "date_add" && args.len() == 2 {
+                let by = args.iter().find_map(|arg| match &arg.value.kind {
+                    ExprKind::Literal(dfc_ir::Value::Int(days)) => Some(days.to_string()),
+                    _ => None,
+                });
+                let by = by.unwrap_or_else(|| "7".into());
+                report
+                    .note(forms)
+                    .help(format!("a date moves by a duration, `day + {by}d`, and by months with `add_months`"));
             } else {
                 report.help(forms);
             }
