@@ -57,8 +57,26 @@ impl From<Outcome> for ExitCode {
     }
 }
 
+/// Room for chains of thousands of streams, each of which is checked while the one before it is asked for; only what is used of it
+/// is taken from the system.
+const STACK: usize = 256 << 20;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let work = std::thread::Builder::new().name("main".into()).stack_size(STACK).spawn(move || command(cli));
+    match work.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        // The panic has been said by its thread.
+        Ok(Err(_)) => ExitCode::from(101),
+        Err(error) => {
+            eprintln!("error: the system gives no thread: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Runs a command to its end.
+fn command(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Init(args) => init::init(&args),
         Command::Check(args) => check::check(&args),

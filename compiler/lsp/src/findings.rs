@@ -74,9 +74,11 @@ pub fn of(snapshot: &Snapshot, file: &PathBuf) -> Vec<ls_types::Diagnostic> {
     from_roots(snapshot, file, |root| snapshot.compiler.findings(root))
 }
 
-/// The findings on one file that don't wait for other files, from all its roots.
-pub fn own(snapshot: &Snapshot, file: &PathBuf) -> Vec<ls_types::Diagnostic> {
-    from_roots(snapshot, file, |root| snapshot.compiler.file_findings(root, file))
+/// The findings on one file that don't wait for other files, from all its roots. `None` for a root itself, of which the job as a
+/// whole may say more.
+pub fn own(snapshot: &Snapshot, file: &PathBuf) -> Option<Vec<ls_types::Diagnostic>> {
+    let is_root = snapshot.compiler.roots_of(file, &snapshot.known).contains(file);
+    (!is_root).then(|| from_roots(snapshot, file, |root| snapshot.compiler.file_findings(root, file)))
 }
 
 fn from_roots(snapshot: &Snapshot, file: &PathBuf, ask: impl Fn(&Path) -> Findings) -> Vec<ls_types::Diagnostic> {

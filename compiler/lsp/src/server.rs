@@ -457,7 +457,7 @@ impl Server {
                     continue;
                 };
                 // If it fails, so does the whole below, which says why.
-                if let Ok(list) = ask(|| findings::own(&snapshot, &path)) {
+                if let Ok(Some(list)) = ask(|| findings::own(&snapshot, &path)) {
                     let findings = FileFindings { version: Some(version), list };
                     drop(events.send(Event::Own(generation, path, findings)));
                 }
