@@ -4,37 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::databases::{psql, server, sqlite};
 use crate::support::random::Random;
 use crate::support::{binary, dfc, folder, run, write};
-
-/// What Python's SQLite says to this.
-fn sqlite(folder: &Path, file: &str, sql: &str) -> String {
-    let program = "import sqlite3, sys
-c = sqlite3.connect(sys.argv[1], timeout=60)
-for statement in sys.argv[2].split(';;'):
-    for row in c.execute(statement): print('|'.join(str(x) for x in row))
-c.commit()";
-    let output = run(Command::new("python3").current_dir(folder).args(["-c", program, file, sql]));
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    output.stdout
-}
-
-/// What `psql` says to this, as the server's superuser.
-fn psql(url: &str, sql: &str) -> String {
-    let output = run(Command::new("psql").args([url, "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-c", sql]));
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    output.stdout
-}
-
-/// The server's URL; `None`, said loudly, where there is none.
-fn server() -> Option<String> {
-    let url = std::env::var("DFC_POSTGRES").ok();
-    if url.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "DFC_POSTGRES isn't set: PostgreSQL is not tested");
-        eprintln!("NOT TESTED: PostgreSQL is missing (DFC_POSTGRES=$(tests/servers/postgres start /tmp/dfc-postgres))");
-    }
-    url
-}
 
 /// Runs a pipeline, killing it at random moments, until it has ended by itself. How often it was killed.
 fn run_with_kills(folder: &Path, url: &str, kills: u64, seed: u64) -> u64 {
@@ -173,6 +145,14 @@ fn postgres_to_postgres_survives_kills() {
         psql(&url, "TRUNCATE b; DROP TABLE IF EXISTS _dfc_ledger");
         let _ = std::fs::remove_dir_all(dir.path().join(".dfc"));
         write(&dir.path().join("p.df"), text);
+        if seed == 2 {
+            // Without a key nothing but the ledger keeps a row from being inserted twice; nor over several connections.
+            psql(&url, "DROP TABLE b; CREATE TABLE b (LIKE a)");
+            write(
+                &dir.path().join("p.df"),
+                &text.replace("table: \"b\"", "table: \"b\", mode: insert, connections: 2"),
+            );
+        }
         run_with_kills(dir.path(), &url, 4, seed);
         let differ = "SELECT count(*) FROM ((TABLE a EXCEPT ALL TABLE b) UNION ALL (TABLE b EXCEPT ALL TABLE a)) q";
         assert_eq!(psql(&url, differ), "0\n", "seed {seed}");
@@ -200,7 +180,8 @@ fn a_restart_of_the_server_needs_nobody() {
         &url,
         "CREATE TABLE a (id bigint PRIMARY KEY, name text); INSERT INTO a SELECT i, 'n' || i FROM generate_series(1, 400000) i; ANALYZE a",
     );
-    psql(&url, "CREATE TABLE b (LIKE a INCLUDING ALL)");
+    // Without a key: a row that came twice would stay.
+    psql(&url, "CREATE TABLE b (LIKE a)");
     let text = "job copy { checkpoint { interval: 200ms }, restart { attempts: 20, backoff: 200ms } }\nrecord R { id: int64, name: string }\n\
         source s = postgres(secret(\"PG_URL\"), table: \"a\", schema: R)\nsink s |> postgres(secret(\"PG_URL\"), table: \"b\", rate: 150000)\n";
     let dir = folder(&[("p.df", text)]);
@@ -217,4 +198,62 @@ fn a_restart_of_the_server_needs_nobody() {
     control("stop");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(differ, "0\n");
+}
+
+/// Of several rows of a key the last one counts, be it that it is removed; running it again changes nothing.
+#[test]
+fn rows_that_say_so_are_removed() {
+    let changes = "id,op,name\n1,u,a\n2,u,b\n1,d,\n3,u,c\n3,d,c\n3,u,again\n9,d,\n4,u,\n";
+    let text = "job sync {}\nrecord C { id: int64, op: string, name: string? }\nsource changes = csv(\"in.csv\", schema: C)\n\
+        sink changes |> derive(gone: op == \"d\") |> drop(op) |> TARGET, table: \"t\", mode: upsert, key: [id], delete: gone)\n";
+    let tables = "CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT)";
+    let before = "INSERT INTO t VALUES (1, 'old'), (3, 'old'), (7, 'stays')";
+    let dir = folder(&[("in.csv", changes), ("p.df", &text.replace("TARGET", "sqlite(\"t.db\""))]);
+    sqlite(dir.path(), "t.db", &format!("{tables};;{before}"));
+    for _ in 0..2 {
+        let output = dfc(dir.path(), &["run", "p.df"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(sqlite(dir.path(), "t.db", "SELECT * FROM t ORDER BY id"), "2|b\n3|again\n4|None\n7|stays\n");
+    }
+    let refused = dfc(dir.path(), &["audit", "p.df"]);
+    assert!(refused.stdout.contains("are in no target"), "{}", refused.stdout);
+    write(
+        &dir.path().join("p.df"),
+        &text.replace("TARGET", "sqlite(\"t.db\"").replace("mode: upsert, key: [id], ", ""),
+    );
+    let output = dfc(dir.path(), &["run", "p.df", "--fresh"]);
+    assert!(output.code == 1 && output.stderr.contains("`delete` goes with `mode: upsert` only"), "{}", output.stderr);
+
+    let Some(server) = server() else { return };
+    let name = format!("delete_{}", std::process::id());
+    psql(&server, &format!("CREATE DATABASE {name}"));
+    let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
+    psql(&url, &format!("{tables}; {before}"));
+    write(&dir.path().join("p.df"), &text.replace("TARGET", "postgres(secret(\"PG_URL\")"));
+    for _ in 0..2 {
+        let output = run(binary().current_dir(dir.path()).env("PG_URL", &url).args(["run", "p.df"]));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(psql(&url, "SELECT * FROM t ORDER BY id"), "2|b\n3|again\n4|\n7|stays\n");
+    }
+    psql(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+}
+
+/// D20: removals under kills leave what the last change of each key says.
+#[test]
+fn removals_survive_kills() {
+    let text = "job sync { parallelism: 1, checkpoint { interval: 60ms } }\nrecord C { seq: int64, id: int64, op: string, n: int64 }\n\
+        source s = sqlite(\"a.db\", table: \"c\", schema: C)\n\
+        sink s |> derive(gone: op == \"d\") |> select(id, n, gone) |> sqlite(\"b.db\", table: \"t\", mode: upsert, key: [id], delete: gone)\n";
+    let dir = folder(&[("p.df", text)]);
+    sqlite(
+        dir.path(),
+        "a.db",
+        "CREATE TABLE c (seq INTEGER PRIMARY KEY, id INTEGER NOT NULL, op TEXT NOT NULL, n INTEGER NOT NULL);;
+         WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 120000)
+         INSERT INTO c SELECT i, (i * 7919) % 10007, CASE WHEN (i * 31) % 5 = 0 THEN 'd' ELSE 'u' END, i FROM k",
+    );
+    sqlite(dir.path(), "b.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)");
+    run_with_kills(dir.path(), "", 5, 3);
+    let last = "SELECT id, n FROM c WHERE seq IN (SELECT max(seq) FROM c GROUP BY id) AND op <> 'd' ORDER BY id";
+    assert_eq!(sqlite(dir.path(), "b.db", "SELECT id, n FROM t ORDER BY id"), sqlite(dir.path(), "a.db", last));
 }

@@ -1,5 +1,6 @@
 //! What the tests share: running the binary, golden files, the Python environment with DuckDB.
 
+pub mod databases;
 pub mod golden;
 pub mod lsp;
 pub mod python;

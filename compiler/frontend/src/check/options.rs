@@ -95,6 +95,7 @@ impl ItemContext<'_> {
             let indices: Vec<Option<usize>> = named.iter().map(|e| self.field(columns, e)).collect();
             match indices.into_iter().collect::<Option<Vec<usize>>>() {
                 Some(indices) => {
+                    sound &= self.marks_are_bool(param, &named, &indices, columns);
                     let names = indices.iter().map(|&i| columns[i].name.clone()).collect();
                     options.insert(param.name.clone(), OptionValue::Names(names));
                 }
@@ -102,6 +103,23 @@ impl ItemContext<'_> {
             }
         }
         sound.then_some(options)
+    }
+
+    /// Whether the field that says which rows are removed can say it.
+    fn marks_are_bool(&mut self, param: &Param, named: &[&Expr], indices: &[usize], columns: &[Column]) -> bool {
+        let ([e], [at]) = (named, indices) else { return true };
+        let column = &columns[*at];
+        if param.name != "delete" || column.ty.ty == Type::Bool {
+            return true;
+        }
+        let message = format!("`delete` takes a field of type bool, `{}` is {}", column.name, column.ty.ty);
+        let mut problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, column.ty.to_string())
+            .help(format!("compute one before: `derive(deleted: {} == …)`, and `delete: deleted`", column.name));
+        if let Some(step) = column.path.first() {
+            problem = problem.related(step.loc.clone(), step.words.clone());
+        }
+        self.error(problem);
+        false
     }
 
     /// A lint: rows without a value in the column that says what is new are never new.

@@ -19,7 +19,8 @@ pub(crate) use feed::{
 pub(crate) use keys::{Key, KeyValue};
 pub(crate) use order::{Catalogue, From, Order, OrderOptions};
 pub(crate) use sink::{
-    DatabaseSink, LedgerRow, Load, Loaded, MODES, Mode, Owner, Session, Target, TargetOptions, upsert_key,
+    DatabaseSink, LedgerRow, Load, Loaded, MODES, Mode, Owner, Session, Target, TargetOptions, delete_mark, mark_last,
+    unmarked, upsert_key,
 };
 pub(crate) use window::Tail;
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dfc_ir::Schema;
+use dfc_batch::Batch;
+use dfc_ir::{Schema, Type};
 use serde_json::{Value as Json, json};
 
 use super::spool::{OpenFile, SpoolReader, keep_only, sync_folder};
@@ -51,6 +52,49 @@ pub(crate) fn upsert_key(options: &OptionReader, mode: Mode, schema: &Schema) ->
         (_, None) => Ok(Vec::new()),
         (_, Some(_)) => wrong("`key` goes with `mode: upsert` only"),
     }
+}
+
+/// Where the field stands by which rows say that the row of their key is to be removed: `delete:`, which goes with `mode: upsert`. It is
+/// no column of the target.
+///
+/// # Errors
+/// Another mode; no such field, one that isn't a `bool`, one of the key.
+pub(crate) fn delete_mark(
+    options: &OptionReader,
+    mode: Mode,
+    schema: &Schema,
+    key: &[String],
+) -> Result<Option<usize>, ConnectError> {
+    let wrong = |message: String| Err(ConnectError::new("R0202", message));
+    let Some(name) = options.names("delete")?.and_then(|names| names.into_iter().next()) else { return Ok(None) };
+    let Some(at) = schema.index_of(&name) else {
+        return wrong(format!("`delete` names `{name}`, which is no field"));
+    };
+    let field = &schema.fields[at];
+    match mode {
+        Mode::Upsert if field.ty.ty != Type::Bool => {
+            wrong(format!("`delete` takes a field of type bool, `{name}` is {}", field.ty.ty))
+        }
+        Mode::Upsert if key.iter().any(|column| column == field.external_name()) => {
+            wrong(format!("`{name}` can't be part of the key and say what is deleted"))
+        }
+        Mode::Upsert => Ok(Some(at)),
+        _ => wrong("`delete` goes with `mode: upsert` only: rows are found by their `key`".into()),
+    }
+}
+
+/// The fields that become columns: without the mark.
+pub(crate) fn unmarked(schema: &Schema, mark: Option<usize>) -> Schema {
+    let kept = schema.fields.iter().enumerate().filter(|(at, _)| Some(*at) != mark);
+    Schema { fields: kept.map(|(_, field)| field.clone()).collect() }
+}
+
+/// A batch's columns with the mark as the last one.
+pub(crate) fn mark_last(mut batch: Batch, mark: Option<usize>) -> Batch {
+    if let Some(at) = mark {
+        batch.columns[at..].rotate_left(1);
+    }
+    batch
 }
 
 /// An entry of a target's ledger.

@@ -13,10 +13,13 @@ use super::session::Session;
 use super::text::{Lines, WriteColumn};
 use crate::database::{
     self, CONSTRAINT, Class, DatabaseSink, Fit, LedgerRow, Load, Loaded, MODES, Mode, Owner, REFUSED, Target,
-    TargetOptions, VALUE, fits, listed, match_columns, quoted,
+    TargetOptions, VALUE, delete_mark, fits, listed, match_columns, quoted, unmarked,
 };
 use crate::options::OptionReader;
 use crate::{ConnectError, Encoder, OpenContext, Sink};
+
+/// The temporary table's column of rows that say that theirs is to be removed.
+const MARK: &str = "_dfc_delete";
 
 /// Opens it.
 pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
@@ -26,6 +29,9 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let mode = options.choice("mode", &MODES)?;
     let create = options.choice("create", &[("never", false), ("if_missing", true)])?;
     let key = database::upsert_key(&options, mode, schema)?;
+    let mark = delete_mark(&options, mode, schema, &key)?;
+    let spooled = schema;
+    let schema = &unmarked(schema, mark);
     let lanes = options.count("connections")?.unwrap_or(1).clamp(1, 64) as u32;
     if lanes > 1 && mode == Mode::Upsert {
         return Err(ConnectError::new(
@@ -75,12 +81,18 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
         let checked = fits(&field.ty.ty, &class) == Fit::Checked;
         WriteColumn { class, checked }
     });
+    // In the spool the mark is the last column.
+    let marks = mark.map(|at| (spooled.fields[at].clone(), WriteColumn { class: Class::Bool, checked: false }));
+    let mut lines = schema.clone();
+    lines.fields.extend(marks.iter().map(|(field, _)| field.clone()));
     let table = Arc::new(Table {
         name: name.to_string(),
         ledger: format!("{ledger_schema}._dfc_ledger"),
         schema_sql: own_schema,
         sql,
-        columns: columns.collect(),
+        columns: columns.chain(marks.into_iter().map(|(_, column)| column)).collect(),
+        lines: Arc::new(lines),
+        mark,
         schema: Arc::new(schema.clone()),
         mode,
         key,
@@ -149,7 +161,11 @@ struct Table {
     /// `"schema"._dfc_ledger`
     ledger: String,
     schema: Arc<Schema>,
+    /// What is spooled: the columns, then the mark.
+    lines: Arc<Schema>,
     columns: Arc<[WriteColumn]>,
+    /// Where the field stands that says which rows are removed.
+    mark: Option<usize>,
     mode: Mode,
     /// Columns.
     key: Vec<String>,
@@ -180,18 +196,26 @@ impl Table {
         format!("CREATE TABLE IF NOT EXISTS {} ({})", self.sql, parts.join(", "))
     }
 
-    /// From the temporary table into the target: of several rows of a key the last.
+    /// From the temporary table into the target: of several rows of a key the last, which may say that there shall be none.
     fn merge(&self) -> String {
         let names = self.names();
         let key: Vec<String> = self.key.iter().map(|name| Table::quote(name)).collect();
         let fields = self.schema.fields.iter().map(|field| Table::quote(field.external_name()));
         let others: Vec<String> = fields.filter(|c| !key.contains(c)).map(|c| format!("{c} = EXCLUDED.{c}")).collect();
         let action = if others.is_empty() { "NOTHING".into() } else { format!("UPDATE SET {}", others.join(", ")) };
+        let same: Vec<String> = key.iter().map(|column| format!("t.{column} = q.{column}")).collect();
         let key = key.join(", ");
+        let last = format!("(SELECT DISTINCT ON ({key}) * FROM pg_temp._dfc_rows ORDER BY {key}, _dfc_n DESC) q");
+        let (remove, kept) = match self.mark {
+            Some(_) => {
+                let remove =
+                    format!("DELETE FROM {} t USING {last} WHERE q.{MARK} AND {};", self.sql, same.join(" AND "));
+                (remove, format!("WHERE q.{MARK} IS NOT TRUE"))
+            }
+            None => Default::default(),
+        };
         format!(
-            "INSERT INTO {} ({names}) SELECT {names} FROM
-               (SELECT DISTINCT ON ({key}) * FROM pg_temp._dfc_rows ORDER BY {key}, _dfc_n DESC) q
-             ON CONFLICT ({key}) DO {action}",
+            "{remove} INSERT INTO {} ({names}) SELECT {names} FROM {last} {kept} ON CONFLICT ({key}) DO {action}",
             self.sql
         )
     }
@@ -211,7 +235,8 @@ impl Target for Server {
     }
 
     fn encoder(&self) -> Box<dyn Encoder> {
-        Box::new(Lines { schema: self.table.schema.clone(), columns: self.table.columns.clone() })
+        let Table { lines, columns, mark, .. } = &*self.table;
+        Box::new(Lines { schema: lines.clone(), columns: columns.clone(), mark: *mark })
     }
 
     fn connect(&self) -> Result<Box<dyn database::Session>, ConnectError> {
@@ -268,12 +293,13 @@ impl Writing {
             let sql = &self.table.sql;
             self.session.run(&format!(
                 "CREATE TEMPORARY TABLE _dfc_rows ON COMMIT DROP AS SELECT {names} FROM {sql} WITH NO DATA;
-                 ALTER TABLE pg_temp._dfc_rows ADD COLUMN _dfc_n bigint GENERATED ALWAYS AS IDENTITY"
+                 ALTER TABLE pg_temp._dfc_rows ADD COLUMN _dfc_n bigint GENERATED ALWAYS AS IDENTITY, ADD COLUMN {MARK} boolean"
             ))?;
         }
+        let mark = if self.table.mark.is_some() { format!(", {MARK}") } else { String::new() };
         let target = if upsert { "pg_temp._dfc_rows" } else { into };
         let (rows, throttle) = (&mut load.rows, &mut load.throttle);
-        self.session.copy_in(&format!("COPY {target} ({names}) FROM STDIN"), |piece| {
+        self.session.copy_in(&format!("COPY {target} ({names}{mark}) FROM STDIN"), |piece| {
             rows.piece(piece)?;
             throttle.pass(memchr::memchr_iter(b'\n', piece).count() as u64);
             Ok(())

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef};
 use dfc_batch::{Batch, RowError, value_at};
 use dfc_ir::{DataType, Schema, Type, Value};
 
-use crate::database::{Class, check};
+use crate::database::{Class, check, mark_last};
 use crate::rows::shown;
 use crate::text::format::{WriteText, writer};
 use crate::{ConnectError, Encoded, Encoder};
@@ -22,6 +22,8 @@ pub(crate) struct WriteColumn {
 pub(crate) struct Lines {
     pub schema: std::sync::Arc<Schema>,
     pub columns: std::sync::Arc<[WriteColumn]>,
+    /// The column of the batches that comes last.
+    pub mark: Option<usize>,
 }
 
 /// How a column's values become text.
@@ -51,6 +53,7 @@ fn form(ty: &Type, class: &Class) -> Form {
 
 impl Encoder for Lines {
     fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
+        let batch = mark_last(batch, self.mark);
         let columns: Vec<(&Type, &ArrayRef, Form, WriteText, &WriteColumn)> = self
             .schema
             .fields

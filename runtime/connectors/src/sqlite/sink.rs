@@ -12,7 +12,7 @@ use super::catalogue::{self, identifier, table};
 use super::{Access, failed, open, rows};
 use crate::database::{
     CONSTRAINT, Class, DatabaseSink, Fit, LedgerRow, Load, Loaded, MODES, Mode, Owner, REFUSED, Session, Target,
-    TargetOptions, VALUE, check, fits, match_columns, quoted, upsert_key,
+    TargetOptions, VALUE, check, delete_mark, fits, mark_last, match_columns, quoted, unmarked, upsert_key,
 };
 use crate::options::OptionReader;
 use crate::rows::shown;
@@ -34,6 +34,8 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let mode = options.choice("mode", &MODES)?;
     let create = options.choice("create", &[("never", false), ("if_missing", true)])?;
     let key = upsert_key(&options, mode, schema)?;
+    let mark = delete_mark(&options, mode, schema, &key)?;
+    let schema = &unmarked(schema, mark);
     quoted(&name)?;
     for field in &schema.fields {
         quoted(field.external_name())?;
@@ -51,8 +53,16 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
                 .help("create it, or write `create: if_missing`"));
         }
     };
-    let table =
-        Arc::new(Table { path, name, schema: schema.clone(), mode, key, create: create && found.is_none(), checks });
+    let table = Arc::new(Table {
+        path,
+        name,
+        schema: schema.clone(),
+        mode,
+        key,
+        mark,
+        create: create && found.is_none(),
+        checks,
+    });
     let session = Writing { connection, table: table.clone() };
     if found.is_some() {
         // A statement that can't be prepared is refused now: a key without a unique index, say.
@@ -102,6 +112,8 @@ struct Table {
     mode: Mode,
     /// Columns.
     key: Vec<String>,
+    /// Where the field stands that says which rows are removed; in the spool it is the last one.
+    mark: Option<usize>,
     /// It has to be made.
     create: bool,
     checks: Vec<Option<Class>>,
@@ -124,6 +136,12 @@ impl Table {
             sql.push_str(&format!(" ON CONFLICT ({}) DO {action}", key.join(", ")));
         }
         sql
+    }
+
+    /// Removes the row of a key.
+    fn removal(&self) -> String {
+        let key: Vec<String> = self.key.iter().map(|name| format!("{} = ?", identifier(name))).collect();
+        format!("DELETE FROM {} WHERE {}", identifier(&self.name), key.join(" AND "))
     }
 
     fn definition(&self) -> String {
@@ -166,6 +184,8 @@ struct Spooling {
 impl Encoder for Spooling {
     fn encode(&mut self, batch: Batch, errors: &mut Vec<RowError>) -> Result<(Encoded, u64), ConnectError> {
         let fields = &self.table.schema.fields;
+        let batch = mark_last(batch, self.table.mark);
+        let marks = self.table.mark.and(batch.columns.last());
         let mut out = Vec::with_capacity(batch.rows * (fields.len() * 9));
         let mut written = 0;
         'rows: for row in 0..batch.rows {
@@ -187,6 +207,9 @@ impl Encoder for Spooling {
                     continue 'rows;
                 }
                 rows::push(&mut out, &value, ty);
+            }
+            if let Some(marks) = marks {
+                rows::push(&mut out, &value_at(marks, &Type::Bool, row), &Type::Bool);
             }
             written += 1;
         }
@@ -267,8 +290,15 @@ impl Writing {
     }
 
     fn insert(&self, load: &mut Load, into: &str) -> Result<(), ConnectError> {
-        let width = self.table.schema.len();
-        let mut statement = self.connection.prepare(&self.table.insert(into)).map_err(|error| self.refused(&error))?;
+        let columns = self.table.schema.len();
+        let width = columns + usize::from(self.table.mark.is_some());
+        let mut insert = self.connection.prepare(&self.table.insert(into)).map_err(|error| self.refused(&error))?;
+        let mut remove = match self.table.mark {
+            Some(_) => Some(self.connection.prepare(&self.table.removal()).map_err(|error| self.failed(&error))?),
+            None => None,
+        };
+        let of_key = |name: &String| self.table.schema.fields.iter().position(|field| field.external_name() == name);
+        let key: Vec<usize> = self.table.key.iter().filter_map(of_key).collect();
         let (mut piece, mut bytes): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
         let mut row = 0;
         loop {
@@ -280,6 +310,7 @@ impl Writing {
             let mut rest = bytes.as_slice();
             let before = row;
             let mut values = Vec::with_capacity(width);
+            let mut given: Vec<ValueRef> = Vec::with_capacity(width);
             loop {
                 let start = rest;
                 values.clear();
@@ -289,7 +320,19 @@ impl Writing {
                     break;
                 }
                 row += 1;
-                for (at, value) in values.iter().enumerate() {
+                let marked = values.get(columns).is_some_and(|mark| matches!(mark, ValueRef::Integer(1)));
+                given.clear();
+                let statement = match remove.as_mut().filter(|_| marked) {
+                    Some(remove) => {
+                        given.extend(key.iter().map(|at| values[*at]));
+                        remove
+                    }
+                    None => {
+                        given.extend_from_slice(&values[..columns]);
+                        &mut insert
+                    }
+                };
+                for (at, value) in given.iter().enumerate() {
                     statement
                         .raw_bind_parameter(at + 1, ToSqlOutput::Borrowed(*value))
                         .map_err(|error| self.failed(&error))?;
@@ -299,7 +342,7 @@ impl Writing {
                 }
             }
             let left = rest.len();
-            drop(values);
+            drop((values, given));
             bytes.drain(..bytes.len() - left);
             load.throttle.pass(row - before);
         }
