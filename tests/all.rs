@@ -22,6 +22,7 @@ mod cases {
     mod reference;
     mod robust;
     mod schemas;
+    mod state;
 }
 mod crash {
     mod kills;

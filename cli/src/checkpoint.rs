@@ -3,7 +3,11 @@
 use std::io::Write;
 
 use anyhow::{Result, anyhow};
-use dfc_checkpoint::{Applied, Checkpoints, Error, Finding, Job, Kept, Kind, Manifest, OperatorState, SourceState};
+use dfc_checkpoint::{
+    Applied, Checkpoints, Error, Finding, Job, Kept, Kind, Manifest, OperatorState, Part, SourceState,
+};
+use dfc_engine::{Inspector, RunError};
+use dfc_ir::StagePlan;
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -114,11 +118,15 @@ fn show(found: &Found, args: &ShowArgs) -> Result<Outcome, Trouble> {
     let applied = at.applied()?;
     let mut out = std::io::stdout().lock();
     if args.form == Form::Json || args.state {
-        let mut value = serde_json::to_value(&manifest)?;
-        if args.state {
-            value["state"] = state(at, &manifest)?;
+        let text = serde_json::to_string_pretty(&manifest)?;
+        match text.strip_suffix("\n}").filter(|_| args.state) {
+            Some(open) => {
+                write!(out, "{open},\n  \"state\": ")?;
+                state(&mut out, at, &dfc_planner::plan_stages(&found.plan), &manifest)?;
+                writeln!(out, "\n}}")?;
+            }
+            None => writeln!(out, "{text}")?,
         }
-        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(Outcome::Fine);
     }
     write!(out, "{}", page(at, &manifest, &applied)?)?;
@@ -224,21 +232,64 @@ fn splits(source: &SourceState) -> Vec<String> {
     lines
 }
 
-/// Every operator's state, as far as it can be shown.
-fn state(at: &Checkpoints, manifest: &Manifest) -> Result<Value, Error> {
-    let mut all = Vec::new();
-    for operator in manifest.stages.iter().flat_map(|stage| &stage.operators) {
-        let parts: Vec<Vec<u8>> =
-            operator.parts.iter().map(|part| at.read_part(part, LARGEST_PART)).collect::<Result<_, _>>()?;
-        all.push(json!({ "node": operator.node, "kind": operator.kind, "entries": entries(operator, &parts) }));
+/// Every operator's state, entry by entry: it may be larger than memory. A pipeline that has changed since doesn't tell what it means; then
+/// its parts are named.
+fn state(out: &mut impl Write, at: &Checkpoints, plan: &StagePlan, manifest: &Manifest) -> Result<(), Trouble> {
+    let inspector = Inspector::new(plan, manifest);
+    write!(out, "[")?;
+    let mut comma = "";
+    for (number, stage) in manifest.stages.iter().enumerate() {
+        for operator in &stage.operators {
+            let (node, kind) = (json!(operator.node), json!(operator.kind));
+            write!(out, "{comma}\n    {{ \"node\": {node}, \"kind\": {kind}, ")?;
+            comma = ",";
+            match &inspector {
+                Ok(inspector) => {
+                    write!(out, "\"entries\": [")?;
+                    entries(out, at, inspector, number, operator)?;
+                    write!(out, "\n    ] }}")?;
+                }
+                Err(why) => write!(out, "\"parts\": {}, \"not_shown\": {} }}", parts(operator), json!(why))?,
+            }
+        }
     }
-    Ok(Value::Array(all))
+    write!(out, "\n  ]")?;
+    Ok(())
 }
 
-/// What an operator's parts hold. Their meaning is the engine's; what it doesn't show is described.
-fn entries(operator: &OperatorState, parts: &[Vec<u8>]) -> Value {
-    let sizes = operator.parts.iter().zip(parts);
-    sizes.map(|(part, raw)| json!({ "part": part.name, "entries": part.rows, "bytes": raw.len() })).collect()
+fn entries(
+    out: &mut impl Write,
+    at: &Checkpoints,
+    inspector: &Inspector,
+    stage: usize,
+    operator: &OperatorState,
+) -> Result<(), Trouble> {
+    let mut comma = "";
+    let mut unwritten = None;
+    let mut give = |entry: Value| {
+        let written = write!(out, "{comma}\n      {entry}");
+        comma = ",";
+        written.map_err(|error| {
+            let message = error.to_string();
+            unwritten = Some(error);
+            RunError::State(message)
+        })
+    };
+    let parts = operator.parts.iter().map(|part| at.read_part(part, LARGEST_PART).map_err(RunError::Checkpoint));
+    let done = inspector.entries(stage, &operator.node, &operator.kind, parts, &mut give);
+    match (done, unwritten) {
+        (Ok(()), _) => Ok(()),
+        // Whoever reads has closed the output, or the disk is full.
+        (Err(_), Some(error)) => Err(error.into()),
+        (Err(RunError::Checkpoint(error)), None) => Err(error.into()),
+        (Err(error), None) => Err(Trouble::Other(anyhow!("the state of `{}` can't be shown: {error}", operator.node))),
+    }
+}
+
+/// What an operator's parts are.
+fn parts(operator: &OperatorState) -> Value {
+    let part = |part: &Part| json!({ "part": part.name, "entries": part.rows, "bytes": part.raw_bytes });
+    operator.parts.iter().map(part).collect()
 }
 
 fn prune(found: Found, args: &PruneArgs) -> Result<Outcome, Trouble> {

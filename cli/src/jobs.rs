@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use dfc_checkpoint::{Checkpoints, Error, Place};
-use dfc_ir::plan::CheckpointSettings;
+use dfc_ir::plan::{CheckpointSettings, Plan};
 
 use crate::Outcome;
 use crate::args::{Format, JobArgs};
@@ -13,6 +13,8 @@ use crate::report;
 
 /// A job with its checkpoints.
 pub struct Found {
+    /// What is run.
+    pub plan: Plan,
     /// How it takes checkpoints.
     pub settings: CheckpointSettings,
     /// Where they are.
@@ -35,7 +37,7 @@ pub fn with(args: &JobArgs, command: impl FnOnce(Found) -> Result<Outcome, Troub
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let found = Place::open(settings.storage.as_deref(), folder).map(|place| {
         let checkpoints = Checkpoints::new(place.clone(), &plan.job.name);
-        Found { settings, place, checkpoints }
+        Found { plan, settings, place, checkpoints }
     });
     match found.map_err(Trouble::Checkpoint).and_then(command) {
         Ok(outcome) => Ok(outcome),

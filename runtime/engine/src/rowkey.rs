@@ -44,6 +44,14 @@ impl RowKeys {
     }
 }
 
+impl RowKeys {
+    /// The columns that these rows' bytes were made of, by an encoder of the same types and orders.
+    pub(crate) fn decode(&self, rows: &[Vec<u8>]) -> Result<Vec<ArrayRef>, RunError> {
+        let parser = self.converter.parser();
+        self.converter.convert_rows(rows.iter().map(|row| parser.parse(row))).map_err(|e| failed(&self.node, &e))
+    }
+}
+
 /// A hash of a row's bytes, the same in every task and run.
 pub(crate) fn hash(row: &[u8]) -> u64 {
     FixedState::with_seed(0x64_66_63).hash_one(row)

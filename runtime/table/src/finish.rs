@@ -89,6 +89,12 @@ impl GroupTable {
         }
     }
 
+    /// A group's key, and its results so far, in the order of the aggregates. Panics if there is no such group.
+    pub fn entry(&self, group: usize) -> (Vec<Value<'_>>, Vec<Result<Value<'static>, EvalError>>) {
+        let key = self.key_layout().decode_key(self.key(GroupIndex(group as u32)));
+        (key, (0..self.aggregates.len()).map(|aggregate| self.value(group, aggregate)).collect())
+    }
+
     /// The result of an aggregate for a group.
     fn result(&self, row: usize, aggregate: usize) -> Result<Value<'static>, EvalError> {
         let info = &self.aggregates[aggregate];
