@@ -3,6 +3,7 @@
 mod support;
 
 mod cases {
+    mod audit;
     mod checkpoints;
     mod checkpoints_s3;
     mod cli;

@@ -34,6 +34,8 @@ pub enum Command {
     Savepoint(SavepointArgs),
     /// Kill the job at random on a scratch folder, let it go on, and say which rows were lost or repeated
     Drill(DrillArgs),
+    /// Compare what the sources hold, up to where they were read, with what the targets hold
+    Audit(AuditArgs),
     /// List, show, remove or verify a job's checkpoints
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
@@ -187,6 +189,20 @@ pub struct DrillArgs {
     /// Another seed kills at other moments
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+/// `dfc audit`
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// The job
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Compare the content too, by ranges of a key: reads every column of both sides
+    #[arg(long)]
+    pub hash: bool,
+    /// How it is written
+    #[arg(long = "format", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
 }
 
 /// `dfc status`

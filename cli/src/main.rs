@@ -4,6 +4,7 @@
 //! output, everything else to standard error.
 
 mod args;
+mod audit;
 mod check;
 mod checkpoint;
 mod drill;
@@ -88,6 +89,7 @@ fn command(cli: Cli) -> ExitCode {
         Command::Status(args) => status::status(&args),
         Command::Savepoint(args) => savepoint::savepoint(&args),
         Command::Drill(args) => drill::drill(&args),
+        Command::Audit(args) => audit::audit(&args),
         Command::Checkpoint(command) => checkpoint::checkpoint(&command),
         Command::Explain(args) => explain::explain(&args),
         Command::Functions(args) => reference::functions(&args),
