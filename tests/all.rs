@@ -24,6 +24,7 @@ mod cases {
     mod robust;
     mod schemas;
     mod state;
+    mod traps;
 }
 mod crash {
     mod kills;
