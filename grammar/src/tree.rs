@@ -83,6 +83,8 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("stateful", Some(0)),
     ("unique_path", Some(0)),
     ("whole", Some(0)),
+    ("replaces", Some(0)),
+    ("continues", Some(0)),
     ("inexact", Some(0)),
     // Under which arguments the clause before holds: `bounded unless follow`, `resumes increment when increment`.
     ("when", None),

@@ -101,6 +101,16 @@ impl Known {
         self.path().is_some_and(is_stream)
     }
 
+    /// Whether a clause of its declaration holds for its arguments.
+    pub fn has(&self, clause: &str) -> bool {
+        self.operator.clause_for(clause, &self.options).is_some()
+    }
+
+    /// Whether each run replaces all that this sink's target holds.
+    pub fn is_replaced(&self) -> bool {
+        self.has("whole") && self.has("replaces") && !self.is_stream()
+    }
+
     fn is_compressed(&self) -> bool {
         let named = |path: &str| [".gz", ".zst"].iter().any(|end| path.ends_with(end));
         match self.options.get("compression").and_then(OptionValue::text) {
@@ -138,6 +148,13 @@ impl Known {
             }
             None => Err(format!("`{name}` has no position to go on from")),
         }
+    }
+
+    /// Why a sink can't take rows back, so that a job with it takes no checkpoints.
+    fn forgets(&self) -> Option<String> {
+        let stream = self.is_stream().then(|| format!("`{}` writes to a stream", self.operator.name));
+        let shows = || self.guarantees().0 < Delivery::ExactlyOnce;
+        stream.or_else(|| shows().then(|| format!("`{}` can't take back what it has written", self.operator.name)))
     }
 
     /// What a sink guarantees.
@@ -250,6 +267,9 @@ fn judge(settings: &JobCheck, sources: &[&Known], sinks: &[&Known], varies: Vec<
         if delivery < Delivery::ExactlyOnce {
             let why = format!("`{}` may write rows again after a failure", sink.operator.name);
             weaken(&mut out, settings, delivery, why, sink);
+        }
+        if let Some(why) = sink.forgets() {
+            beginning.get_or_insert(why);
         }
         out.sinks.push(end(sink, words.into()));
     }

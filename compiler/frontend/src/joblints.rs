@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dfc_ir::plan::{ErrorPolicy, OptionValue};
+use dfc_ir::plan::{ErrorPolicy, OptionValue, Rerun};
 use dfc_typeck::LocalDiagnostic;
 
 use crate::db::{Db, SourceFile};
@@ -23,7 +23,47 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     rejects_apart(root.path(db), settings, &ends, &mut out);
     more_tasks_than_splits(settings, &ends, &mut out);
     state_on_one_disk(settings, &ends, &mut out);
+    news_replace_everything(settings, &ends, &mut out);
     Arc::new(out)
+}
+
+/// What a run after a successful one does: as the job says, or as its sources and sinks let one expect. A source that knows what is new
+/// goes on there, unless every target is replaced by each run: then it has to hold everything.
+pub fn rerun(settings: &JobCheck, ends: &[&Known]) -> Rerun {
+    let continues = ends.iter().any(|end| end.has("continues"));
+    let mut sinks = ends.iter().filter(|end| end.operator.role == Role::Sink);
+    let by_itself = match continues && !sinks.all(|sink| sink.is_replaced()) {
+        true => Rerun::Continue,
+        false => Rerun::Restart,
+    };
+    settings.job.rerun.unwrap_or(by_itself)
+}
+
+/// A target that each run replaces, while each run but the first takes only what is new.
+fn news_replace_everything(settings: &JobCheck, ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
+    let endless = |end: &&Known| end.operator.role == Role::Source && !end.has("bounded");
+    // A job that never ends has no second run.
+    if settings.job.checkpoint.is_none() || rerun(settings, ends) == Rerun::Restart || ends.iter().any(endless) {
+        return;
+    }
+    for sink in ends.iter().filter(|end| end.operator.role == Role::Sink && end.is_replaced()) {
+        let (target, instead) = match sink.operator.writes_folders() {
+            true => ("file", "a folder of parts (its path ends with `/`), or `mode: append` where the format has it"),
+            false => ("table", "`mode: insert` or `mode: upsert`"),
+        };
+        let message = format!("each run replaces this {target}, and takes only what is new since the last one");
+        let mut problem = LocalDiagnostic::error("E0803", sink.loc(), message, "would hold the news and nothing else")
+            .help(format!("keep what is there: {instead}; or compute everything anew in each run: `rerun: restart`"));
+        match settings.place("", "rerun") {
+            Some(at) => problem = problem.related(at, "asked for here"),
+            None => {
+                for source in ends.iter().filter(|end| end.has("continues")) {
+                    problem = problem.related(source.loc(), "a later run takes what is new here");
+                }
+            }
+        }
+        out.push(problem);
+    }
 }
 
 /// The rejected rows and a sink's can't go to one file.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use dfc_diagnostics::render::FileText;
 use dfc_grammar::ast::Span;
-use dfc_ir::plan::{Join, SiteInfo};
+use dfc_ir::plan::{Job, Join, SiteInfo};
 use dfc_ir::{Expr, Node, NodeId, Op, Plan, Site};
 use dfc_typeck::{ItemKey, Loc, Namespace};
 
 use crate::check::{Input, ItemCheck, item_check};
 use crate::db::{Db, SourceFile};
+use crate::guarantees::known_ends;
 use crate::items::{Program, program};
+use crate::joblints::rerun;
 use crate::report::Places;
 use crate::settings::job;
 
@@ -23,13 +25,15 @@ const SITE_TEXT: usize = 80;
 /// The plan of a sound program; `None` if a part of it is missing.
 pub fn plan(db: &dyn Db, root: SourceFile, files: &[FileText]) -> Option<Plan> {
     let program = program(db, root);
+    let settings = job(db, root).as_ref()?;
+    let rerun = Some(rerun(settings, &known_ends(db, root).collect::<Vec<_>>()));
     let mut lowering = Lowering {
         db,
         root,
         program,
         places: Places::new(db, program),
         files,
-        plan: Plan { job: job(db, root).as_ref()?.job.clone(), nodes: Vec::new(), sites: vec![SiteInfo::default()] },
+        plan: Plan { job: Job { rerun, ..settings.job.clone() }, nodes: Vec::new(), sites: vec![SiteInfo::default()] },
         sites: HashMap::new(),
         streams: BTreeMap::new(),
         names: HashSet::new(),

@@ -123,15 +123,19 @@ pub struct Condition {
     pub negated: bool,
     /// The parameter.
     pub param: String,
-    /// The name it must have been given; `None`: it is given, and not `false`.
+    /// The name it must have been given, or [`FOLDER`]; `None`: it is given, and not `false`.
     pub value: Option<String>,
 }
+
+/// A path that ends with `/`.
+const FOLDER: &str = "folder";
 
 impl Condition {
     /// Whether it holds for these arguments.
     pub fn holds(&self, options: &Options) -> bool {
         let found = match (options.get(&self.param), &self.value) {
             (None | Some(OptionValue::Absent | OptionValue::Value(Value::Bool(false))), _) => false,
+            (Some(given), Some(wanted)) if wanted == FOLDER => given.text().is_some_and(|path| path.ends_with('/')),
             (Some(given), Some(wanted)) => given.text() == Some(wanted),
             (Some(OptionValue::Names(names)), None) => !names.is_empty(),
             (Some(_), None) => true,
@@ -177,6 +181,12 @@ impl Operator {
     pub fn clause_for(&self, name: &str, options: &Options) -> Option<&[String]> {
         let holds = |clause: &&Clause| clause.condition.as_ref().is_none_or(|condition| condition.holds(options));
         self.clauses.iter().filter(|clause| clause.name == name).find(holds).map(|clause| clause.words.as_slice())
+    }
+
+    /// Whether it writes a folder of parts where its path ends with `/`.
+    pub fn writes_folders(&self) -> bool {
+        let conditions = self.clauses.iter().filter_map(|clause| clause.condition.as_ref());
+        conditions.filter_map(|condition| condition.value.as_deref()).any(|value| value == FOLDER)
     }
 
     /// `csv(path: string, schema: type, …)` on one line.

@@ -48,7 +48,7 @@ pub struct Job {
     pub checkpoint: Option<CheckpointSettings>,
     /// What happens after a failure that may pass.
     pub restart: RestartSettings,
-    /// What happens when a job that has succeeded is run again; `None`: by its sources (see [`Rerun`]).
+    /// What happens when a job that has succeeded is run again; in a plan `None` is [`Rerun::Restart`].
     pub rerun: Option<Rerun>,
 }
 
@@ -119,9 +119,10 @@ impl Default for RestartSettings {
 /// `rerun: continue | restart`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rerun {
-    /// Keeps the lineage and takes what is new: the default for sources that follow or have an `increment`.
+    /// Keeps the lineage and takes what is new: the default for sources that know what that is (an `increment`), unless each run replaces
+    /// all that the targets hold.
     Continue,
-    /// Computes everything anew and replaces the output: the default for plain files.
+    /// Computes everything anew: the default for everything else.
     Restart,
 }
 

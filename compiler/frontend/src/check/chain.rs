@@ -143,7 +143,7 @@ impl ItemContext<'_> {
                     let mut next = self.apply(flow, link);
                     let right = std::mem::take(&mut next.gone);
                     next.gone = self.gone_after(&gone, before.as_deref(), next.columns.as_deref(), link, &right);
-                    next.nature = nature.after(operator, link, Some(&next.nature), &self.places);
+                    next.nature = nature.after(operator, link, &self.places);
                     next
                 }
                 None if self.own_operator(&link.name.text).is_some() => {

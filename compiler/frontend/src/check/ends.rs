@@ -178,6 +178,9 @@ impl ItemContext<'_> {
             Some(arg) => Some(self.declared_fields(arg, &bound)?),
             None => None,
         };
+        if let Some(options) = &options {
+            self.target_must_come(&flow.nature, operator, options, call);
+        }
         let columns = flow.columns?;
         let named = self.named_fields(&bound, &columns);
         let options = options.zip(named).map(|(options, named)| options.into_iter().chain(named).collect());

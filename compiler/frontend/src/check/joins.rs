@@ -107,7 +107,7 @@ impl ItemContext<'_> {
             output,
         });
         let joined = self.node(bound.call, Some(op), vec![flow.output, right.output], Some(columns));
-        Flow { gone: Arc::new(gone), nature: right.nature, ..joined }
+        Flow { gone: Arc::new(gone), ..joined }
     }
 
     /// Types `on:` and takes its equalities out as keys. After a refusal nothing more is said about the output.

@@ -4,9 +4,11 @@
 
 use dfc_grammar::ast::Call;
 use dfc_ir::Options;
+use dfc_ir::plan::OptionValue;
 use dfc_typeck::{Loc, LocalDiagnostic};
 
 use super::ItemContext;
+use crate::guarantees::is_stream;
 use crate::operators::Operator;
 use crate::places::PartIndex;
 
@@ -44,8 +46,8 @@ impl Nature {
         }
     }
 
-    /// The nature of rows behind an operator; `right` are those of its other side.
-    pub(super) fn after(self, operator: &Operator, call: &Call, right: Option<&Nature>, places: &PartIndex) -> Self {
+    /// The nature of rows behind an operator. Another side that never ends has been refused, and changes nothing.
+    pub(super) fn after(self, operator: &Operator, call: &Call, places: &PartIndex) -> Self {
         let unordered = if operator.clause("orders").is_some() {
             None
         } else if operator.clause("reorders").is_some() {
@@ -53,7 +55,9 @@ impl Nature {
         } else {
             self.unordered
         };
-        Nature { unordered, endless: self.endless.or_else(|| right.and_then(|right| right.endless.clone())) }
+        // What must have seen every row has been refused such rows: behind it they would have ended.
+        let endless = self.endless.filter(|_| operator.clause("whole").is_none());
+        Nature { unordered, endless }
     }
 }
 
@@ -71,12 +75,40 @@ impl ItemContext<'_> {
     }
 
     fn never_ends(&mut self, nature: &Nature, call: &Call, why: &str) {
+        let name = &call.name.text;
+        let help = format!("make the source end, or leave this `{name}` to a job that reads what this one writes");
+        self.waits_for_ever(nature, call, why, help);
+    }
+
+    /// Refuses rows that never end where the target shows nothing before the last one.
+    pub(super) fn target_must_come(&mut self, nature: &Nature, operator: &Operator, options: &Options, call: &Call) {
+        let path = options.get("path").and_then(OptionValue::text);
+        if operator.clause_for("whole", options).is_none() || path.is_some_and(is_stream) {
+            return;
+        }
+        let (why, help) = if operator.writes_folders() {
+            let path = path.unwrap_or("out").trim_end_matches('/');
+            let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+            (
+                "writes a single file, which appears when the last row has come, and these rows never end",
+                format!("write a folder of parts, which appear checkpoint by checkpoint: `\"{stem}/\"`"),
+            )
+        } else {
+            (
+                "replaces the table when the last row has come, and these rows never end",
+                "write `mode: insert` or `mode: upsert`: rows appear checkpoint by checkpoint then".to_owned(),
+            )
+        };
+        self.waits_for_ever(nature, call, why, help);
+    }
+
+    fn waits_for_ever(&mut self, nature: &Nature, call: &Call, why: &str, help: String) {
         let Some(cause) = &nature.endless else { return };
         let name = &call.name.text;
         let problem =
             LocalDiagnostic::error("E0316", self.loc(call.name.span), format!("`{name}` {why}"), "waits for the end")
                 .related(cause.loc.clone(), format!("`{}` goes on for ever", cause.operator))
-                .help(format!("make the source end, or leave this `{name}` to a job that reads what this one writes"));
+                .help(help);
         self.error(problem);
     }
 

@@ -51,7 +51,7 @@ impl ItemContext<'_> {
             .map(|(flow, name)| Some(Branch { columns: flow.columns?, output: flow.output, name }))
             .collect();
         let endless = natures.into_iter().find_map(|nature| nature.endless);
-        let nature = Nature { endless, ..Nature::default() }.after(operator, call, None, &self.places);
+        let nature = Nature { endless, ..Nature::default() }.after(operator, call, &self.places);
         let flow = match (branches, fill) {
             (Some(branches), Some(fill)) if !bound.failed => self.unite(call, branches, fill),
             _ => Flow::unknown(),
