@@ -14,6 +14,7 @@ mod cases {
     mod files;
     mod fmt;
     mod functions;
+    mod going_on;
     mod hostile;
     mod lsp;
     mod lsp_clients;
@@ -36,6 +37,7 @@ mod differential {
 }
 mod golden {
     mod diagnostics;
+    mod failures;
     mod plans;
     mod runs;
     mod syntax;

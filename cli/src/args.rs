@@ -102,8 +102,9 @@ pub struct RunArgs {
     /// What evaluates expressions
     #[arg(long, value_enum, default_value_t = Engine::Jit)]
     pub engine: Engine,
-    /// Read at most so many rows of each source
-    #[arg(long, value_name = "N", value_parser = row_count)]
+    /// A trial run: read at most so many rows of each source, and write what comes of them to the job's targets. It takes no
+    /// checkpoints, and is refused where the job has one to go on from
+    #[arg(long, value_name = "N", value_parser = row_count, conflicts_with_all = ["fresh", "from", "allow_older"])]
     pub limit_rows: Option<u64>,
     /// Start anew: what earlier runs have kept is given up
     #[arg(long, conflicts_with_all = ["from", "allow_older"])]
@@ -123,6 +124,9 @@ pub struct RunArgs {
     /// Milliseconds between checkpoints (`dfc drill`)
     #[arg(long, hide = true, requires = "scratch")]
     pub scratch_interval: Option<u64>,
+    /// The time that `now()` is, in microseconds since 1970 (`dfc drill`)
+    #[arg(long, hide = true, requires = "scratch")]
+    pub scratch_now: Option<i64>,
     /// Say what was compiled, and what each operator did
     #[arg(short, long)]
     pub verbose: bool,

@@ -195,16 +195,17 @@ fn page(at: &Checkpoints, manifest: &Manifest, applied: &Applied) -> Result<Stri
     }
     for sink in &manifest.sinks {
         let target = sink.target.as_ref().map_or(String::new(), |target| format!(" to {target}"));
-        let done = applied.of(&manifest.lineage, &sink.node);
+        let done = applied.done(&manifest.lineage, sink);
         let open: Vec<_> = sink.sealed.iter().filter(|epoch| epoch.number > done).collect();
         let (waiting, size) = open.iter().fold((0, 0), |sum, epoch| (sum.0 + epoch.rows, sum.1 + epoch.bytes));
         lines.push(match open.last() {
             Some(last) => format!(
-                "  {}{target}: {} ({}) up to checkpoint {} are staged, not applied",
+                "  {}{target}: {} ({}) up to checkpoint {} are staged, {}",
                 sink.node,
                 rows(waiting),
                 bytes(size),
-                last.number
+                last.number,
+                if sink.at_end { "visible when the job has ended" } else { "not applied" }
             ),
             None => format!("  {}{target}: all applied", sink.node),
         });
@@ -349,7 +350,11 @@ fn verify(found: &Found, args: &NumberArgs) -> Result<Outcome, Trouble> {
     }
     let mut outcome = Outcome::Fine;
     for number in numbers {
-        let findings = at.verify(number)?;
+        let findings = match at.verify(number) {
+            // The job has removed it meanwhile.
+            Err(Error::Unknown { .. }) if args.number.is_none() => continue,
+            findings => findings?,
+        };
         let size = findings.iter().map(|finding| finding.bytes).sum();
         let wrong: Vec<&Finding> = findings.iter().filter(|finding| finding.wrong.is_some()).collect();
         if wrong.is_empty() {

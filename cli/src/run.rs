@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use dfc_checkpoint::Place;
+use dfc_checkpoint::{Checkpoints, Place};
 use dfc_engine::{Checkpointing, Event, Observer, Progress, RunError, RunOptions, Start};
 use dfc_eval::Env;
+use dfc_ir::stage::StageOutput;
 use dfc_jit::{CompileReport, Tier};
 
 use crate::Outcome;
@@ -42,11 +43,14 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         Engine::Jit => Tier::Jit,
         Engine::Interpreter => Tier::Interpreter,
     };
-    let watch = Arc::new(Watch { job: stages.job.name.clone(), verbose: args.verbose, ..Watch::default() });
+    if args.scratch.is_none() {
+        left_behind(args, &stages)?;
+    }
+    let watch = Arc::new(Watch { job: stages.job.name.clone(), ..Watch::default() });
     let options = RunOptions {
         parallelism: args.parallelism.map_or(0, usize::from),
         tier,
-        env: Env { now: now_micros() },
+        env: Env { now: args.scratch_now.unwrap_or_else(now_micros) },
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals(watch.checkpoints.clone())?,
         checkpoints: checkpointing(args, &stages)?,
@@ -79,6 +83,32 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
             })
         }
     }
+}
+
+/// Says which unfinished files beside the targets are others': a job that was renamed, or takes no checkpoints any more, doesn't know them.
+fn left_behind(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<()> {
+    let outputs = stages.stages.iter().flat_map(|stage| &stage.outputs);
+    let sinks = outputs.filter_map(|output| match output {
+        StageOutput::Sink { spec, .. } => Some(spec),
+        _ => None,
+    });
+    let mut found: Vec<(String, PathBuf)> = sinks.flat_map(dfc_connect::unfinished_beside).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    if let Some(how) = checkpointing(args, stages)? {
+        // What can't be read is said when it is needed.
+        let manifests = Checkpoints::new(how.place, &stages.job.name).manifests().unwrap_or_default();
+        let own: Vec<String> = manifests.into_iter().filter_map(|(_, manifest)| Some(manifest.ok()?.lineage)).collect();
+        found.retain(|(lineage, _)| !own.iter().any(|own| own.starts_with(lineage.as_str())));
+    }
+    for (_, path) in found {
+        eprintln!(
+            "note: `{}` is unfinished work of another job, or of this one under another name or with checkpoints: if that isn't to go on, remove it",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Where the job's checkpoints are, and where the run begins.
@@ -121,7 +151,6 @@ fn beside(pipeline: &Path, path: &str) -> PathBuf {
 #[derive(Default)]
 struct Watch {
     job: String,
-    verbose: bool,
     /// Checkpoints are taken.
     checkpoints: Arc<AtomicBool>,
     progress: Arc<OnceLock<Arc<Progress>>>,
@@ -148,7 +177,11 @@ impl Observer for Watch {
                     eprintln!("  `{program}` has changed since: its new rules hold from here on");
                 }
             }
-            Event::WithoutCheckpoints { why } if self.verbose => eprintln!("no checkpoints are taken: {why}"),
+            Event::WithoutCheckpoints { why } => {
+                eprintln!(
+                    "warning: no checkpoints are taken: {why}; a run that fails starts again from the beginning (`checkpoint: off` says that it may)"
+                );
+            }
             Event::CheckpointAbandoned { number, why } => eprintln!("checkpoint {number} was given up: {why}"),
             Event::Compiled { stage, report } => {
                 if let Ok(mut compiled) = self.compiled.lock() {

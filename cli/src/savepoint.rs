@@ -62,6 +62,8 @@ fn promote(found: &Found, args: &SavepointArgs) -> Result<Outcome, Trouble> {
             at.describe()
         )));
     };
+    // What is to stay has to be worth it.
+    at.examine(&newest)?;
     at.keep(newest.number, &Kept { note: args.note.clone(), at_micros: jobs::now_micros() })?;
     println!(
         "job {} isn't running: its newest checkpoint, {}, is a savepoint now; `dfc run FILE --from {}` goes on from it",

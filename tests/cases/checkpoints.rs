@@ -68,6 +68,7 @@ fn job() -> (tempfile::TempDir, String) {
             sinks: vec![SinkState {
                 node: "sink.csv".into(),
                 target: Some("out.csv".into()),
+                at_end: false,
                 sealed: vec![sealed(number - 1), sealed(number)],
             }],
             counters: Counters { rows_in: number * 1000, rows_out: number * 400 },

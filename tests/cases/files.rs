@@ -120,3 +120,40 @@ fn a_folder_has_partitions_that_are_replaced() {
     let ran = run();
     assert!(ran.code != 0 && ran.stderr.contains("error[R0207]"), "{}", ran.stderr);
 }
+
+/// A1: a file that each run replaces holds everything after each run, also with a source that knows what is new; a night without news
+/// changes nothing. With `rerun: continue` such a file is refused.
+#[test]
+fn a_file_that_each_run_replaces_holds_everything() {
+    let load = "job load {}\nrecord R { id: int64 }\nsource s = csv(\"new.csv\", schema: R)\n\
+                sink s |> sqlite(\"t.db\", table: \"t\", create: if_missing)\n";
+    let nightly = "job nightly {}\nrecord R { id: int64 }\n\
+                   source s = sqlite(\"t.db\", table: \"t\", schema: R, increment: id, tiebreak: [id], allow_unindexed: true)\n\
+                   sink s |> csv(\"all.csv\")\n";
+    let folder = folder(&[("load.df", load), ("nightly.df", nightly), ("new.csv", "id\n1\n2\n")]);
+    let run = |file: &str| {
+        let ran = dfc(folder.path(), &["run", file]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    };
+    run("load.df");
+    for _ in 0..2 {
+        run("nightly.df");
+        assert_eq!(read(&folder.path().join("all.csv")), "id\n1\n2\n");
+    }
+    crate::support::write(&folder.path().join("new.csv"), "id\n3\n");
+    run("load.df");
+    run("nightly.df");
+    assert_eq!(read(&folder.path().join("all.csv")), "id\n1\n2\n3\n");
+    crate::support::write(&folder.path().join("nightly.df"), &nightly.replace("{}", "{ rerun: continue }"));
+    let refused = dfc(folder.path(), &["run", "nightly.df"]);
+    assert!(refused.code == 1 && refused.stderr.contains("[E0803]"), "{}", refused.stderr);
+    // What is new goes into a folder of parts, and only that.
+    let parts = nightly.replace("nightly {}", "news { rerun: continue }").replace("all.csv", "parts/");
+    crate::support::write(&folder.path().join("nightly.df"), &parts);
+    run("nightly.df");
+    crate::support::write(&folder.path().join("new.csv"), "id\n4\n");
+    run("load.df");
+    run("nightly.df");
+    let rows: Vec<String> = self::parts(&folder.path().join("parts")).into_iter().filter(|line| line != "id").collect();
+    assert_eq!(rows, ["1", "2", "3", "4"]);
+}

@@ -2,6 +2,7 @@
 
 pub mod databases;
 pub mod golden;
+pub mod halfway;
 pub mod lsp;
 pub mod python;
 pub mod random;

@@ -165,6 +165,11 @@ pub enum Error {
         /// Whose they should be.
         ours: String,
     },
+    /// The job has come to its end with this checkpoint: there is nothing to go on with.
+    Ended {
+        /// The number.
+        number: u64,
+    },
     /// There is no such checkpoint.
     Unknown {
         /// The number.
@@ -187,7 +192,7 @@ impl Error {
             Error::Newer { .. } => "R0507",
             Error::OtherJob { .. } => "R0508",
             Error::Storage(StorageError::Failed { .. } | StorageError::Missing { .. }) => "R0509",
-            Error::Unknown { .. } => "R0510",
+            Error::Unknown { .. } | Error::Ended { .. } => "R0510",
         }
     }
 
@@ -214,6 +219,7 @@ impl Error {
             Error::Storage(StorageError::Failed { .. } | StorageError::Missing { .. }) => {
                 "see that the storage can be reached and that nobody else removes files in it, then run the job again".into()
             }
+            Error::Ended { .. } => "run the job without `--from`: it is computed anew".into(),
             Error::Unknown { .. } => "`dfc checkpoint list FILE` shows those that there are".into(),
         }
     }
@@ -259,6 +265,9 @@ impl fmt::Display for Error {
             }
             Error::OtherJob { place, theirs, ours } => {
                 write!(f, "`{place}` is a checkpoint of job `{theirs}`, not of `{ours}`")
+            }
+            Error::Ended { number } => {
+                write!(f, "the job has come to its end with checkpoint {number}: nothing is left to go on with")
             }
             Error::Unknown { number, known } if known.is_empty() => {
                 write!(f, "there is no checkpoint {number}: the job has none")

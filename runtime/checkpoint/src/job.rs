@@ -232,6 +232,14 @@ impl Job {
         self.put_note(&self.name("applied.json"), &notes.applied)
     }
 
+    /// Notes that the job has ended with this checkpoint and that everything is visible.
+    ///
+    /// # Errors
+    /// When the note can't be written: then the next run looks whether anything is left to do.
+    pub fn note_finished(&self, lineage: &str, number: u64) -> Result<(), Error> {
+        self.note_applied(lineage, crate::retain::FINISHED, number)
+    }
+
     /// Remembers what became of a checkpoint.
     ///
     /// # Errors

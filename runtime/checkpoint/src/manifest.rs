@@ -175,6 +175,9 @@ pub struct SinkState {
     pub node: String,
     /// Where its rows go, as the user would name it.
     pub target: Option<String>,
+    /// Its rows become visible all at once, when the job ends: every epoch is needed until then.
+    #[serde(default)]
+    pub at_end: bool,
     /// Its closed epochs, ascending.
     pub sealed: Vec<Sealed>,
 }

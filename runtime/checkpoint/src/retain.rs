@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::job::Job;
-use crate::manifest::{Kind, Manifest};
+use crate::manifest::{Kind, Manifest, SinkState};
 use crate::view::{Checkpoints, part_number};
 
 /// What was removed.
@@ -33,7 +33,20 @@ pub struct Applied {
     pub sinks: BTreeMap<String, u64>,
 }
 
+/// The note under which it stands that a job has ended and everything is visible.
+pub(crate) const FINISHED: &str = "(finished)";
+
 impl Applied {
+    /// The number of the checkpoint with which the job has ended; 0: it hasn't.
+    pub fn finished(&self, lineage: &str) -> u64 {
+        self.of(lineage, FINISHED)
+    }
+
+    /// Up to which number a sink's epochs are in its target and needed no more.
+    pub fn done(&self, lineage: &str, sink: &SinkState) -> u64 {
+        if sink.at_end { self.finished(lineage) } else { self.of(lineage, &sink.node) }
+    }
+
     /// The last applied number of a sink, 0 if none is known.
     pub fn of(&self, lineage: &str, sink: &str) -> u64 {
         if self.lineage == lineage { self.sinks.get(sink).copied().unwrap_or(0) } else { 0 }

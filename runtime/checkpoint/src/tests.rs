@@ -55,7 +55,12 @@ fn next(job: &Job, before: &Manifest) -> Result<Manifest, Error> {
     let mut manifest = Manifest::new(Kind::Regular, number, before.lineage.clone(), print());
     let operators = vec![OperatorState { node: "a".into(), kind: "groups".into(), parts }];
     manifest.stages.push(StageState { name: "stage 1".into(), ended: false, operators });
-    manifest.sinks.push(SinkState { node: "sink".into(), target: None, sealed: vec![spool(job, number)?] });
+    manifest.sinks.push(SinkState {
+        node: "sink".into(),
+        target: None,
+        at_end: false,
+        sealed: vec![spool(job, number)?],
+    });
     job.publish(&manifest)
 }
 

@@ -1,14 +1,19 @@
 //! Looks at everything that a checkpoint names, byte by byte. It may not know what the state means: only that it is what was written.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use dfc_epoch::SpoolFile;
 
-use crate::error::Error;
+use crate::error::{Damaged, Error};
+use crate::manifest::Manifest;
 use crate::view::Checkpoints;
 
 /// Bytes that are looked at in one piece.
 const PIECE: u64 = 1 << 20;
+/// What looks damaged while the job runs is looked at again, so often and for so long.
+const PAUSE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was found at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +45,45 @@ impl Checkpoints {
             Err(error) => return Err(error),
         };
         let mut findings = vec![Finding { place, bytes: self.manifest_bytes(number)?, wrong: None }];
+        let begun = Instant::now();
+        loop {
+            let looked = self.look_at(&manifest)?;
+            // Of a running job rows are given to a target and their spool is gone, before that is noted; and a checkpoint may be removed.
+            if looked.iter().all(|found| found.wrong.is_none())
+                || begun.elapsed() > PATIENCE
+                || self.running()?.is_none()
+            {
+                findings.extend(looked);
+                return Ok(findings);
+            }
+            std::thread::sleep(PAUSE);
+            self.read(number)?;
+        }
+    }
+
+    /// Looks at every byte that a checkpoint names, once.
+    ///
+    /// # Errors
+    /// `Damaged`: at the first place that is.
+    pub fn examine(&self, manifest: &Manifest) -> Result<(), Error> {
+        let wrong = self.look_at(manifest)?.into_iter().find_map(|found| Some((found.place, found.wrong?)));
+        match wrong {
+            Some((place, why)) => Err(Damaged { number: Some(manifest.number), place, why }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The checkpoint that `--allow-older` takes instead of a damaged one; `None`: that isn't damaged, or none before it is whole.
+    pub fn instead_of(&self, manifest: &Manifest) -> Option<u64> {
+        self.examine(manifest).err()?;
+        let before = self.manifests().ok()?.into_iter().rev().filter(|(number, _)| *number < manifest.number);
+        let mut whole = before.filter_map(|(_, older)| older.ok()).filter(|older| self.examine(older).is_ok());
+        whole.next().map(|older| older.number)
+    }
+
+    /// Reads all that a checkpoint names.
+    fn look_at(&self, manifest: &Manifest) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
         for part in manifest.parts() {
             let wrong = match self.read_part(part, part.raw_bytes) {
                 Ok(_) => None,
@@ -50,21 +94,19 @@ impl Checkpoints {
         }
         let applied = self.applied()?;
         for sink in &manifest.sinks {
-            let done = applied.of(&manifest.lineage, &sink.node);
-            for epoch in &sink.sealed {
-                for file in &epoch.files {
-                    findings.extend(self.spooled(&sink.node, file, epoch.number <= done));
-                }
-            }
+            // What is in the target is needed no more: its spool may be gone, or hold something else under the same name.
+            let done = applied.done(&manifest.lineage, sink);
+            let needed = sink.sealed.iter().filter(|epoch| epoch.number > done);
+            findings.extend(needed.flat_map(|epoch| &epoch.files).map(|file| self.spooled(&sink.node, file)));
         }
-        for file in manifest.rejects.sealed.iter().flat_map(|epoch| &epoch.files) {
-            findings.extend(self.spooled("rejects", file, false));
+        if applied.finished(&manifest.lineage) < manifest.number {
+            let files = manifest.rejects.sealed.iter().flat_map(|epoch| &epoch.files);
+            findings.extend(files.map(|file| self.spooled("rejects", file)));
         }
         Ok(findings)
     }
 
-    /// `None`: it is gone, and may be, because it was applied.
-    fn spooled(&self, sink: &str, file: &SpoolFile, applied: bool) -> Option<Finding> {
+    fn spooled(&self, sink: &str, file: &SpoolFile) -> Finding {
         let path = self.spool_folder(sink).join(&file.path);
         let finding = |wrong| Finding { place: path.display().to_string(), bytes: file.to - file.from, wrong };
         let mut hasher = crc32fast::Hasher::new();
@@ -72,21 +114,20 @@ impl Checkpoints {
         while at < file.to {
             match self.disk().read(&path, at, PIECE.min(file.to - at)) {
                 Ok(bytes) if bytes.is_empty() => {
-                    return Some(finding(Some(format!("it ends at byte {at}, the manifest says {}", file.to))));
+                    return finding(Some(format!("it ends at byte {at}, the manifest says {}", file.to)));
                 }
                 Ok(bytes) => {
                     hasher.update(&bytes);
                     at += bytes.len() as u64;
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound && applied => return None,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Some(finding(Some("it is not there".into())));
+                    return finding(Some("it is not there".into()));
                 }
-                Err(error) => return Some(finding(Some(error.to_string()))),
+                Err(error) => return finding(Some(error.to_string())),
             }
         }
         let right = hasher.finalize() == file.crc;
         let wrong = format!("bytes {} to {} don't have the check sum that the manifest says", file.from, file.to);
-        Some(finding((!right).then_some(wrong)))
+        finding((!right).then_some(wrong))
     }
 }

@@ -287,6 +287,14 @@ pub fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> Result<B
     registry::open_sink(spec, schema, cx)
 }
 
+/// Hidden files beside a sink's file that jobs with checkpoints have not finished, each with the first digits of the lineage whose it is.
+pub fn unfinished_beside(spec: &SinkSpec) -> Vec<(String, std::path::PathBuf)> {
+    let path = spec.options.get("path").and_then(dfc_ir::plan::OptionValue::text);
+    let file = path.filter(|path| *path != "-" && !path.ends_with('/'));
+    // What can't be looked at is said when it is to be written.
+    file.map(|path| files::unfinished_beside(std::path::Path::new(path)).unwrap_or_default()).unwrap_or_default()
+}
+
 /// Whether a sink can spool, seal and apply epochs, as far as that is known before it is opened: what can only be written as the rows come
 /// mustn't be opened twice. `Err`: why not, as the end of a sentence.
 ///

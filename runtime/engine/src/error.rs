@@ -72,6 +72,11 @@ pub enum RunError {
         /// What to do.
         help: String,
     },
+    /// A trial run (`--limit-rows`) would come between two parts of a run.
+    Trial {
+        /// The checkpoint from which the job goes on.
+        number: u64,
+    },
     /// Too many checkpoints in a row were given up.
     CheckpointsFail {
         /// How many.
@@ -111,6 +116,7 @@ impl RunError {
             RunError::Changed { .. } => "R0512",
             RunError::Target { .. } => "R0513",
             RunError::CheckpointsFail { .. } => "R0514",
+            RunError::Trial { .. } => "R0515",
             RunError::Cancelled | RunError::Interrupted { .. } => "R0402",
             RunError::Plan(_) | RunError::Internal { .. } => "R0499",
         }
@@ -152,6 +158,9 @@ impl RunError {
                 "put back what was changed, or start anew with `dfc run FILE --fresh`".to_owned(),
             ),
             RunError::Target { help, .. } => Some(help.clone()),
+            RunError::Trial { .. } => Some(
+                "run the job to its end first, or try it in a copy of the pipeline, with a name and targets of its own".to_owned(),
+            ),
             RunError::CheckpointsFail { .. } => Some(
                 "the last whole checkpoint stands: see to the cause and run the job again".to_owned(),
             ),
@@ -244,6 +253,10 @@ impl fmt::Display for RunError {
                 write!(f, "the pipeline is not the one that took checkpoint {number}: {}", differences.join("; "))
             }
             RunError::Target { node, message, .. } => write!(f, "`{node}`: {message}"),
+            RunError::Trial { number } => write!(
+                f,
+                "a trial run can't come between: the job goes on from checkpoint {number}, and its targets would be given the trial's rows too"
+            ),
             RunError::CheckpointsFail { count: 1, why } => write!(f, "a checkpoint couldn't be taken: {why}"),
             RunError::CheckpointsFail { count, why } => {
                 write!(f, "{count} checkpoints in a row couldn't be taken, the last one because {why}")

@@ -88,22 +88,22 @@ impl ErrorHandler {
         let failed = |message: String| RunError::Rejects { path: part.clone(), message };
         let (sealed, count, files) = resume.unwrap_or((0, 0, &[]));
         let length = files.iter().flat_map(|sealed| &sealed.files).map(|file| file.to).max().unwrap_or(0);
-        // A run that was killed in its last steps may have given the file its final name already.
-        let published = length > 0 && !part.exists() && path.exists();
-        if published {
-            let mut file = File::open(&path).map_err(|e| failed(e.to_string()))?;
+        if length > 0 {
+            let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path);
+            // A run that was killed in its last steps, or that has ended since, gave the file its final name.
+            let published = !part.exists() && path.exists();
+            let mut file = open(if published { &path } else { &part }).map_err(|e| failed(e.to_string()))?;
             for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
                 if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
-                    return Err(failed("it is gone".into()));
+                    let why = format!("bytes {from} to {to} are not those that the checkpoint kept");
+                    return Err(failed(if published { "it is gone".into() } else { why }));
                 }
             }
-            kept.closed = true;
-        } else if length > 0 {
-            let mut file = OpenOptions::new().read(true).write(true).open(&part).map_err(|e| failed(e.to_string()))?;
-            for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
-                if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
-                    return Err(failed(format!("bytes {from} to {to} are not those that the checkpoint kept")));
-                }
+            if published {
+                // It is taken back under its hidden name, and what was rejected later is rejected again.
+                let copy = unfinished(&path);
+                let taken = fs::copy(&path, &copy).and_then(|_| fs::rename(&copy, &part)).and_then(|()| open(&part));
+                file = taken.map_err(|e| failed(e.to_string()))?;
             }
             file.set_len(length).map_err(|e| failed(e.to_string()))?;
             file.seek(SeekFrom::End(0)).map_err(|e| failed(e.to_string()))?;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use dfc_connect::{OpenContext, SinkEpochs};
+use dfc_connect::{OpenContext, SinkEpochs, SinkResume};
 use dfc_ir::StagePlan;
 
 use crate::barrier::Barriers;
-use crate::checkpoint::{Begun, Loaded, Start, Supervised, begin};
+use crate::checkpoint::{Begun, Start, Supervised, begin, begin_trial};
 use crate::connect::{Builtin, ConnectorSet};
 use crate::observe::{Event, Observer, Progress};
 use crate::reject::ErrorHandler;
@@ -106,7 +106,14 @@ fn attempt(
         scheduler: Scheduler::new(),
         barriers: OnceLock::new(),
     });
-    let result = execute(connectors, plan, options, &job, progressed);
+    let result = match (&options.checkpoints, options.limit_rows) {
+        (Some(how), Some(_)) if plan.job.checkpoint.is_some() => begin_trial(how, plan).and_then(|held| {
+            let result = execute(connectors, plan, options, &job, progressed);
+            held.iter().for_each(dfc_checkpoint::Job::vanish);
+            result
+        }),
+        _ => execute(connectors, plan, options, &job, progressed),
+    };
     match &result {
         Ok(summary) => {
             let (rows_in, rows_out) = (summary.rows_in, summary.rows_out());
@@ -161,7 +168,7 @@ fn execute(
             sinks.iter().for_each(|sink: &Arc<SinkPort>| sink.abort());
             begun.iter().for_each(Begun::forget);
         }
-        job.errors.conclude(failure, false)
+        job.errors.conclude(lost_rows(failure, begun.as_ref()), false)
     })?;
     job.observer.event(&Event::Started {
         job: job.job.clone(),
@@ -179,9 +186,27 @@ fn execute(
                 sinks.iter().for_each(|sink| sink.abort());
                 job.errors.conclude(failure, false)
             })?;
-            let sinks = finish(&sinks)?;
+            let sinks = finish(&sinks, true)?;
             Ok(summary(job, sinks, rejects))
         }
+    }
+}
+
+/// Rows that a checkpoint holds are gone or damaged.
+const LOST: &str = "R0218";
+
+/// Says of a checkpoint's lost rows which older one there is to go on from.
+fn lost_rows(failure: RunError, begun: Option<&Begun>) -> RunError {
+    let loaded = begun.and_then(|begun| Some((begun, begun.loaded.as_ref()?)));
+    match (failure, loaded) {
+        (RunError::Connect { node, mut error }, Some((begun, loaded))) if error.code == LOST => {
+            if let Some(older) = begun.job.instead_of(&loaded.manifest) {
+                let help = error.help.take().map_or_else(String::new, |help| format!("{help}; or "));
+                error.help = Some(format!("{help}go on from checkpoint {older}, which is whole: `--allow-older`"));
+            }
+            RunError::Connect { node, error }
+        }
+        (failure, _) => failure,
     }
 }
 
@@ -216,12 +241,13 @@ fn build(
 
 /// Removes what a state that is given up has left at the sinks and was not visible yet.
 fn give_up(setup: &Setup<'_>, begun: &Begun, manifest: &dfc_checkpoint::Manifest) {
-    let old = Loaded { manifest: manifest.clone(), continues: false, states: Vec::new(), copies: Vec::new() };
+    // Nothing of it is kept, so it needn't be whole either.
+    let nothing = SinkResume { number: manifest.number, sealed: Vec::new() };
     for stage in &setup.plan.stages {
         for output in &stage.outputs {
             let dfc_ir::stage::StageOutput::Sink { node, spec, .. } = output else { continue };
             let Ok(spool) = begun.job.create_spool(node) else { continue };
-            let epochs = SinkEpochs { lineage: manifest.lineage.clone(), spool, resume: Some(old.sink(node)) };
+            let epochs = SinkEpochs { lineage: manifest.lineage.clone(), spool, resume: Some(nothing.clone()) };
             let cx = OpenContext { node: node.clone(), tasks: 1, epochs: Some(epochs), ..OpenContext::default() };
             // What can't be opened has left nothing that could be removed.
             if let Ok(sink) = setup.connectors.open_sink(spec, &stage.schema, &cx) {
@@ -255,6 +281,7 @@ fn supervised(
                 sinks.iter().for_each(|sink| sink.abort());
                 begun.forget();
             }
+            let failure = if run.taken() { failure } else { lost_rows(failure, Some(&begun)) };
             Err(job.errors.conclude(failure, resumable))
         }
     }
@@ -304,14 +331,16 @@ fn watched<T>(
     })
 }
 
-/// Makes all results visible, in the plan's order. After a failure the rest is removed.
-pub(crate) fn finish(sinks: &[Arc<SinkPort>]) -> Result<Vec<SinkReport>, RunError> {
+/// Makes all results visible, in the plan's order. After a failure the rest is removed, unless another run can go on with it.
+pub(crate) fn finish(sinks: &[Arc<SinkPort>], for_good: bool) -> Result<Vec<SinkReport>, RunError> {
     let mut reports: Vec<SinkReport> = Vec::new();
     for (k, sink) in sinks.iter().enumerate() {
         match sink.finish() {
             Ok(written) => reports.push(SinkReport { node: sink.node.to_string(), written }),
             Err(error) => {
-                sinks[k..].iter().for_each(|sink| sink.abort());
+                if for_good {
+                    sinks[k..].iter().for_each(|sink| sink.abort());
+                }
                 let node = sink.node.to_string();
                 let visible: Vec<String> = reports.into_iter().filter_map(|report| report.written.target).collect();
                 return Err(match visible.is_empty() {

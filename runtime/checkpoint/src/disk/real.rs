@@ -91,6 +91,8 @@ impl Disk for RealDisk {
             LockKind::Shared => file.try_lock_shared(),
         };
         match taken {
+            // Whoever had it may have removed the file with it: what is locked then is a file that nobody else finds.
+            Ok(()) if !is_at(&file, path)? => Ok(None),
             Ok(()) => Ok(Some(Box::new(LockedFile(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
@@ -121,6 +123,24 @@ impl Locked for LockedFile {
         self.0.rewind()?;
         self.0.write_all(bytes)
     }
+}
+
+/// Whether a file still has this name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a file that somebody has open can't be removed.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {

@@ -240,6 +240,8 @@ pub(crate) struct DatabaseSink {
     state: Mutex<State>,
     /// Where the entry of each lane stands; empty until it was read.
     applied: Mutex<Vec<u64>>,
+    /// Files of epochs that are in the table: removed when the next one is, since only then everybody knows that they aren't needed.
+    spent: Mutex<Vec<PathBuf>>,
     sessions: Mutex<Vec<Box<dyn Session>>>,
     cancelled: Arc<AtomicBool>,
 }
@@ -295,6 +297,7 @@ impl DatabaseSink {
                 bytes: 0,
             }),
             applied: Mutex::default(),
+            spent: Mutex::default(),
             sessions: Mutex::new(vec![session]),
             cancelled: cx.cancelled.clone(),
             target,
@@ -468,6 +471,7 @@ impl Sink for DatabaseSink {
             let state = lock(&self.state);
             return Ok(SinkSummary { target, rows: state.rows, bytes: state.bytes });
         };
+        remove_all(std::mem::take(&mut *lock(&self.spent)));
         let mut session = self.session()?;
         session.finish(owner)?;
         let entries = session.entries(owner)?;
@@ -549,8 +553,11 @@ impl Sink for DatabaseSink {
         match &result {
             // What stands there now has to be read again.
             Err(_) => lock(&self.applied).clear(),
-            // The rows are in the table for good. A file that can't be removed now goes with the next start's residue.
-            Ok(()) => closed.iter().for_each(|(file, ..)| drop(std::fs::remove_file(self.folder.join(&file.path)))),
+            // The rows are in the table for good.
+            Ok(()) => {
+                let files = closed.iter().map(|(file, ..)| self.folder.join(&file.path)).collect();
+                remove_all(std::mem::replace(&mut *lock(&self.spent), files));
+            }
         }
         result
     }
@@ -614,6 +621,11 @@ fn files_of(sealed: &Sealed) -> Result<Vec<Closed>, ConnectError> {
         }
     });
     files.collect()
+}
+
+/// A file that can't be removed now goes with the next start's residue.
+fn remove_all(files: Vec<PathBuf>) {
+    files.into_iter().for_each(|file| drop(std::fs::remove_file(file)));
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,12 +1,12 @@
 //! A single file of a job with checkpoints (D12, F7): it grows under a hidden name beside its final one, `.NAME.dfc-LINEAGE.part`; a
-//! checkpoint makes it durable and notes its length; whoever goes on cuts it back to that. At the end it is renamed: it appears whole or not
-//! at all. It may not know what is written.
+//! checkpoint makes it durable and notes its length; whoever goes on compares it with what was noted and cuts it back to that. At the end it
+//! is renamed: it appears whole or not at all. It may not know what is written.
 //!
 //! After the end another run of the same lineage may go on with new rows (`rerun: continue`). For the file that is another life: it is
 //! written anew, with `append` behind what the last life has left. Lives are numbered; what is sealed says to which it belongs.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -36,9 +36,17 @@ pub(crate) struct Growing {
     /// Where the open epoch begins, and its rows.
     sealed: u64,
     rows: u64,
-    /// What other processes have written of this life.
-    inherited: Vec<SpoolFile>,
     _claim: Claim,
+}
+
+/// What became of taking a target back.
+enum Back {
+    /// What was sealed stands under the hidden name again.
+    Taken,
+    /// The target is what was sealed, and stays.
+    Whole,
+    /// The target is another, or there is none.
+    Gone,
 }
 
 /// What a checkpoint keeps of the file beside its length.
@@ -73,7 +81,6 @@ impl Growing {
             writer: None,
             sealed: 0,
             rows: 0,
-            inherited: Vec::new(),
             _claim: claim,
         };
         match epochs.resume.as_ref().filter(|resume| !resume.sealed.is_empty()) {
@@ -90,7 +97,7 @@ impl Growing {
 
     fn lost(&self, why: &str) -> ConnectError {
         ConnectError::new(LOST, format!("rows for `{}` that the checkpoint holds are {why}", self.options.path))
-            .help(format!("they were in `{}`: bring it back, or start anew with `--fresh`", self.part.display()))
+            .help(where_they_were(&self.part.display().to_string(), &self.target, &self.options.path))
     }
 
     /// Begins a life. Leaves nothing where that fails.
@@ -133,7 +140,6 @@ impl Growing {
         writer.write_all(&start).map_err(&fail)?;
         sync_folder(folder_of(&self.target)).map_err(&fail)?;
         (self.sealed, self.rows, self.writer) = (0, 0, Some(writer));
-        self.inherited.clear();
         Ok(())
     }
 
@@ -147,9 +153,9 @@ impl Growing {
         };
         self.life = last;
         let ours = resume.sealed.iter().zip(&lives).filter(|(_, life)| life.number == self.life.number);
-        self.inherited = ours.flat_map(|(sealed, _)| sealed.files.clone()).collect();
+        let written: Vec<SpoolFile> = ours.flat_map(|(sealed, _)| sealed.files.clone()).collect();
         let mut end = 0;
-        for file in &self.inherited {
+        for file in &written {
             if file.from != end || file.to < file.from {
                 return Err(self.lost("not told in order"));
             }
@@ -161,16 +167,15 @@ impl Growing {
         }
         let length = match fs::metadata(&self.part) {
             Ok(meta) => meta.len(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                // The process died between the renaming and its end.
-                return match self.is_published().map_err(fail)? {
-                    true => {
-                        self.life.ended = true;
-                        Ok(())
-                    }
-                    false => Err(self.lost("gone")),
-                };
-            }
+            // The process died between the renaming and its end; or the job has come to its end since, and goes back.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match self.take_back(&written).map_err(&fail)? {
+                Back::Taken => end,
+                Back::Whole => {
+                    self.life.ended = true;
+                    return Ok(());
+                }
+                Back::Gone => return Err(self.lost("gone")),
+            },
             Err(e) => return Err(fail(e)),
         };
         if self.options.mode == Mode::Fail && self.target.exists() {
@@ -184,6 +189,9 @@ impl Growing {
         if length < end {
             return Err(self.lost(&format!("cut off: {length} bytes are there of {end}")));
         }
+        if !holds(&self.part, ranges(&written)).map_err(&fail)? {
+            return Err(self.lost("damaged"));
+        }
         let mut file = OpenOptions::new().write(true).open(&self.part).map_err(&fail)?;
         file.set_len(end).and_then(|()| file.sync_all()).map_err(&fail)?;
         file.seek(SeekFrom::Start(end)).map_err(&fail)?;
@@ -192,14 +200,29 @@ impl Growing {
         Ok(())
     }
 
-    /// Whether the target has what was sealed, and nothing else.
-    fn is_published(&self) -> io::Result<bool> {
-        match fs::metadata(&self.target) {
-            Ok(meta) if meta.len() == self.sealed => holds(&self.target, ranges(&self.inherited)),
-            Ok(_) => Ok(false),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(e),
+    /// Takes the target back under the hidden name, as far as it was sealed. Only where each run replaces it: rows that are added stand
+    /// behind those of others, which may have added more since.
+    fn take_back(&self, written: &[SpoolFile]) -> io::Result<Back> {
+        let length = match fs::metadata(&self.target) {
+            Ok(meta) => meta.len(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Back::Gone),
+            Err(e) => return Err(e),
+        };
+        if length < self.sealed || !holds(&self.target, ranges(written))? {
+            return Ok(Back::Gone);
         }
+        if self.options.mode != Mode::Overwrite {
+            return Ok(if length == self.sealed { Back::Whole } else { Back::Gone });
+        }
+        // Under a third name first: what has the hidden one is complete.
+        let copy = self.part.with_extension("back");
+        let mut file = File::create(&copy)?;
+        io::copy(&mut File::open(&self.target)?.take(self.sealed), &mut file)?;
+        file.set_permissions(fs::metadata(&self.target)?.permissions())?;
+        file.sync_all()?;
+        fs::rename(&copy, &self.part)?;
+        sync_folder(folder_of(&self.target))?;
+        Ok(Back::Taken)
     }
 
     fn writer(&mut self) -> Result<&mut Compressor<Checked>, ConnectError> {
@@ -271,18 +294,22 @@ impl Growing {
             checked.seal().map_err(&fail)?;
             self.sealed = checked.at();
             self.life.rows += std::mem::take(&mut self.rows);
-            if !holds(&self.part, ranges(&self.inherited)).map_err(&fail)? {
-                return Err(self.lost("damaged"));
-            }
-            if let Some(before) = &self.life.before {
-                let now = Identity::of(&self.target).map_err(&fail)?;
-                if (now.size, &now.start) != (before.size, &before.start) {
-                    return Err(ConnectError::new(
-                        "R0219",
-                        format!("`{}` was changed by another while rows were added to it", self.options.path),
-                    )
-                    .help("one job at a time can add to a file: give each its own, or start anew with `--fresh`"));
+            let changed = match &self.life.before {
+                Some(before) => {
+                    let now = Identity::of(&self.target).map_err(&fail)?;
+                    (now.size, &now.start) != (before.size, &before.start)
                 }
+                // There was nothing that rows could be added to.
+                None => {
+                    self.options.mode == Mode::Append && fs::metadata(&self.target).is_ok_and(|meta| meta.len() > 0)
+                }
+            };
+            if changed {
+                return Err(ConnectError::new(
+                    "R0219",
+                    format!("`{}` was changed by another while rows were added to it", self.options.path),
+                )
+                .help("one job at a time can add to a file: give each its own, or start anew with `--fresh`"));
             }
             publish(&self.part, &self.target, self.options.mode).map_err(&fail)?;
             self.writer = None;
@@ -296,8 +323,17 @@ impl Growing {
         self.writer = None;
         self.life.ended = true;
         // Nobody is left to be told.
-        let _ = remove(&self.part);
+        let _ = remove(&self.part).and_then(|()| remove(&self.part.with_extension("back")));
     }
+}
+
+/// What to do about lost rows of a file.
+pub(crate) fn where_they_were(hidden: &str, target: &Path, name: &str) -> String {
+    let finished = match Path::new(hidden).exists() || !target.exists() {
+        true => String::new(),
+        false => format!(" (if `{name}` was finished since, there is no way back to this checkpoint)"),
+    };
+    format!("they were in `{hidden}`: bring it back{finished}, or start anew with `--fresh`")
 }
 
 fn ranges(files: &[SpoolFile]) -> impl Iterator<Item = (u64, u64, u32)> + '_ {

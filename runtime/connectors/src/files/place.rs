@@ -142,6 +142,25 @@ pub(crate) fn hidden_beside(target: &Path, more: &str) -> io::Result<PathBuf> {
     Ok(target.with_file_name(format!(".{name}.dfc-{more}")))
 }
 
+/// The unfinished files of jobs with checkpoints that lie beside a file, each with the digits of the lineage whose it is.
+pub(crate) fn unfinished_beside(target: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let hidden = hidden_beside(target, "")?;
+    let prefix = hidden.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder_of(target))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let lineage = name.strip_prefix(&prefix).and_then(|rest| rest.split(['.', '-']).next());
+        if let Some(lineage) = lineage.filter(|digits| digits.len() == LINEAGE && name.ends_with(".part")) {
+            found.push((lineage.to_owned(), folder_of(target).join(&name)));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The first digits of a lineage that hidden names carry.
+const LINEAGE: usize = 12;
+
 /// Gives a finished file its final name, which lasts.
 pub(crate) fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> {
     if mode == Mode::Fail {

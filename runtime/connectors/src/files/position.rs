@@ -1,5 +1,5 @@
-//! How far a file was read, and whether the file of that name is still the one that was read (F3): its size, a hash of its first block and
-//! of the block before the position. Node number and time of change are hints for messages alone: both may differ for the same content,
+//! How far a file was read, and whether the file of that name is still the one that was read (F3): its size, a hash of its first block, of
+//! its last one, and of the text before the position. Node number and time of change are hints for messages alone: both may differ for the same content,
 //! and be the same for another. It may not know what the file contains.
 
 use std::fs::File;
@@ -16,6 +16,8 @@ use crate::ConnectError;
 
 /// Bytes of a block that is compared.
 pub(crate) const BLOCK: usize = 4 << 10;
+/// Bytes of the text before a position that are compared: a row that was mended there without changing its length is noticed.
+pub(crate) const TAIL: usize = 64 << 10;
 /// The file of a name is shorter than it was, or another.
 pub(crate) const OTHER_FILE: &str = "R0216";
 
@@ -125,7 +127,7 @@ impl FilePosition {
     pub(crate) fn from_value(value: &Value, name: &str) -> Result<Self, ConnectError> {
         let sound = |p: &FilePosition| {
             let block = BLOCK as u64;
-            p.before.bytes <= p.byte.min(block)
+            p.before.bytes <= p.byte.min(TAIL as u64)
                 && p.file.start.bytes <= p.file.size.min(block)
                 && p.file.end.bytes <= p.file.size.min(block)
                 && p.line > 0
@@ -185,9 +187,9 @@ pub(crate) struct Tail(Vec<u8>);
 impl Tail {
     /// The text goes on.
     pub(crate) fn push(&mut self, text: &[u8]) {
-        let kept = self.0.len().min(BLOCK.saturating_sub(text.len()));
+        let kept = self.0.len().min(TAIL.saturating_sub(text.len()));
         self.0.drain(..self.0.len() - kept);
-        self.0.extend_from_slice(&text[text.len() - text.len().min(BLOCK)..]);
+        self.0.extend_from_slice(&text[text.len() - text.len().min(TAIL)..]);
     }
 
     /// The very last one.

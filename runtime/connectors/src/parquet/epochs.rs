@@ -21,6 +21,7 @@ use super::lanes::Lanes;
 use super::sink::{PassOn, failed, parts};
 use crate::files::{
     Checked, Claim, Mode, Part, Spool, exists, folder_of, hidden_beside, holds, io_error, names_of, publish, remove,
+    where_they_were,
 };
 use crate::text::sink::closed;
 use crate::{ConnectError, Encoded, Encoder, Sealed, Sink, SinkEpochs, SinkSummary, SpoolFile};
@@ -45,8 +46,8 @@ pub(super) struct JoinedSink {
 
 struct State {
     spool: Option<Spool>,
-    /// Closed parts in order; those of other processes have to be compared.
-    parts: Vec<(Part, bool)>,
+    /// Closed parts in order.
+    parts: Vec<Part>,
     life: Life,
     /// Rows of the open epoch.
     rows: u64,
@@ -111,7 +112,7 @@ impl JoinedSink {
         remove(&whole).map_err(fail)?;
         let part = |(file, name): (&&SpoolFile, &String)| {
             let path = folder.join(name);
-            (Part { partition: String::new(), path, bytes: file.to, crc: file.crc }, true)
+            Part { partition: String::new(), path, bytes: file.to, crc: file.crc }
         };
         let parts = files.iter().zip(&keep).map(part).collect();
         let this = JoinedSink {
@@ -143,7 +144,7 @@ impl JoinedSink {
     fn lost(&self, why: &str) -> ConnectError {
         let beside = self.target.with_file_name(&self.prefix);
         ConnectError::new(LOST, format!("rows for `{}` that the checkpoint holds are {why}", self.name))
-            .help(format!("they were in `{}…`: bring it back, or start anew with `--fresh`", beside.display()))
+            .help(where_they_were(&format!("{}…", beside.display()), &self.target, &self.name))
     }
 
     /// Looks whether another process came to the end, or nearly.
@@ -155,7 +156,7 @@ impl JoinedSink {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(fail(e)),
         };
-        let missing = state.parts.iter().any(|(part, _)| !part.path.exists());
+        let missing = state.parts.iter().any(|part| !part.path.exists());
         let ended = match &noted {
             Some(end) if end.life == state.life.number && !state.life.ended => {
                 same_bytes(&self.target, end.bytes, end.crc).map_err(&fail)?
@@ -173,9 +174,12 @@ impl JoinedSink {
         } else if missing {
             return Err(self.lost("gone"));
         } else {
-            for (part, _) in &state.parts {
+            for part in &state.parts {
                 if fs::metadata(&part.path).map_err(&fail)?.len() != part.bytes {
                     return Err(self.lost("cut off"));
+                }
+                if !same_bytes(&part.path, part.bytes, part.crc).map_err(&fail)? {
+                    return Err(self.lost("damaged"));
                 }
             }
             remove(&self.note).map_err(&fail)?;
@@ -189,14 +193,14 @@ impl JoinedSink {
     /// Removes what is no longer needed after the end.
     fn clean(&self, state: &mut State) -> Result<(), ConnectError> {
         let fail = self.fail();
-        for (part, _) in state.parts.drain(..) {
+        for part in state.parts.drain(..) {
             remove(&part.path).map_err(&fail)?;
         }
         remove(&self.whole).and_then(|()| remove(&self.note)).map_err(fail)
     }
 
     /// Copies the row groups of all parts into one file. Gives its length and check sum.
-    fn join(&self, parts: &[(Part, bool)]) -> Result<(u64, u32), ConnectError> {
+    fn join(&self, parts: &[Part]) -> Result<(u64, u32), ConnectError> {
         let fail = self.fail();
         remove(&self.whole).map_err(&fail)?;
         let file = OpenOptions::new().write(true).create_new(true).open(&self.whole).map_err(&fail)?;
@@ -208,19 +212,19 @@ impl JoinedSink {
     }
 }
 
-fn copy(parts: &[(Part, bool)], out: Checked, properties: &WriterProperties) -> parquet::errors::Result<Checked> {
+fn copy(parts: &[Part], out: Checked, properties: &WriterProperties) -> parquet::errors::Result<Checked> {
     let open = |path: &Path| -> parquet::errors::Result<(File, ArrowReaderMetadata)> {
         let file = File::open(path)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         Ok((file, metadata))
     };
     // At least one: a file without rows has an empty part.
-    let (_, first) = open(parts.first().map(|(part, _)| part.path.as_path()).unwrap_or(Path::new("")))?;
+    let (_, first) = open(parts.first().map(|part| part.path.as_path()).unwrap_or(Path::new("")))?;
     let first = first.metadata().file_metadata();
     let properties = properties.clone().into_builder().set_key_value_metadata(first.key_value_metadata().cloned());
     let root = first.schema_descr().root_schema_ptr();
     let mut writer = SerializedFileWriter::new(out, root, Arc::new(properties.build()))?;
-    for (part, _) in parts {
+    for part in parts {
         let (file, metadata) = open(&part.path)?;
         for group in metadata.metadata().row_groups() {
             let mut copied = writer.next_row_group()?;
@@ -287,15 +291,10 @@ impl Sink for JoinedSink {
                 spool.empty()?;
                 late = spool.seal()?;
             }
-            state.parts.extend(late.into_iter().map(|part| (part, false)));
+            state.parts.extend(late);
             state.life.rows += std::mem::take(&mut state.rows);
-            for (part, _) in state.parts.iter().filter(|(_, compare)| *compare) {
-                if !same_bytes(&part.path, part.bytes, part.crc).map_err(&fail)? {
-                    return Err(self.lost("damaged"));
-                }
-            }
             let (from, (bytes, crc)) = match state.parts.as_slice() {
-                [(only, _)] => (only.path.clone(), (only.bytes, only.crc)),
+                [only] => (only.path.clone(), (only.bytes, only.crc)),
                 parts => (self.whole.clone(), self.join(parts)?),
             };
             // Numbers under fixed names are always JSON.
@@ -342,7 +341,7 @@ impl Sink for JoinedSink {
         let file =
             |part: &Part| SpoolFile { path: part.path.display().to_string(), from: 0, to: part.bytes, crc: part.crc };
         let files = parts.iter().map(file).collect();
-        state.parts.extend(parts.into_iter().map(|part| (part, false)));
+        state.parts.extend(parts);
         // Numbers under fixed names are always JSON.
         let life = serde_json::to_value(&state.life).unwrap_or_default();
         Ok(Sealed { number, rows, bytes, files, state: life })

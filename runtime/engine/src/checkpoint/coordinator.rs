@@ -214,7 +214,7 @@ impl Coordinator {
     /// Notes that the job has ended and everything is visible.
     pub(crate) fn finished(&self, number: u64) {
         // Without the note the next run looks whether anything is left to do.
-        let _ = self.checkpoints.note_applied(&self.ledger.lineage, FINISHED, number);
+        let _ = self.checkpoints.note_finished(&self.ledger.lineage, number);
         // Nobody goes on from an older one: what it names has become the result.
         self.retain_newest(1);
     }
@@ -526,6 +526,7 @@ impl Coordinator {
         let state = |(port, sealed): (&Arc<SinkPort>, &Vec<Sealed>)| SinkState {
             node: port.node.to_string(),
             target: port.target.clone(),
+            at_end: port.sink().visible_at_end(),
             sealed: sealed.clone(),
         };
         self.scene.sinks.iter().zip(sealed).map(state).collect()
@@ -548,9 +549,6 @@ impl Coordinator {
         }
     }
 }
-
-/// The note under which it stands that a job has ended and everything is visible.
-pub(crate) const FINISHED: &str = "(finished)";
 
 enum Flown {
     Complete(Complete),

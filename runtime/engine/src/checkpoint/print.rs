@@ -24,6 +24,8 @@ pub(crate) fn print(plan: &StagePlan, parameters: &[(String, String)]) -> PlanPr
             distinct = format!("{name}.{number}");
             number += 1;
         }
+        // Its own name is no part of what it does: a renamed one is known again.
+        let depends = depends.replace(&format!("{name:?}"), "_");
         operators.push(OperatorPrint { name: distinct, what, hash: hash(&depends) });
     };
     for (index, stage) in plan.stages.iter().enumerate() {
@@ -86,8 +88,12 @@ pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint, next_run: bool) -> 
             .collect()
     };
     let (then, now) = (stateful(then), stateful(now));
-    let mut found = Vec::new();
-    for old in &then {
+    let renamed = renamed(&then, &now);
+    let mut found: Vec<String> = renamed
+        .iter()
+        .map(|(old, new)| format!("`{}` ({}) is called `{}` now", old.name, old.what, new.name))
+        .collect();
+    for old in then.iter().filter(|old| !renamed.iter().any(|(renamed, _)| renamed == old)) {
         match now.iter().find(|new| new.name == old.name && kind(&new.what) == kind(&old.what)) {
             None => found.push(format!("`{}` ({}) is gone", old.name, old.what)),
             Some(new) if new.hash == old.hash => {}
@@ -98,7 +104,7 @@ pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint, next_run: bool) -> 
             Some(new) => found.push(format!("`{}` was {} and is {}", new.name, old.what, new.what)),
         }
     }
-    for new in &now {
+    for new in now.iter().filter(|new| !renamed.iter().any(|(_, renamed)| renamed == new)) {
         if !then.iter().any(|old| new.name == old.name && kind(&new.what) == kind(&old.what)) {
             found.push(format!("`{}` ({}) is new", new.name, new.what));
         }
@@ -108,6 +114,18 @@ pub(crate) fn differences(then: &PlanPrint, now: &PlanPrint, next_run: bool) -> 
     }
     found.dedup();
     found
+}
+
+/// Operators that do the same under another name, where it is certain which is which.
+fn renamed<'a>(then: &'a [OperatorPrint], now: &'a [OperatorPrint]) -> Vec<(&'a OperatorPrint, &'a OperatorPrint)> {
+    let named = |list: &[OperatorPrint], name: &str| list.iter().any(|operator| operator.name == name);
+    let gone: Vec<&OperatorPrint> = then.iter().filter(|old| old.what != PARAMETER && !named(now, &old.name)).collect();
+    let come: Vec<&OperatorPrint> = now.iter().filter(|new| !named(then, &new.name)).collect();
+    let same = |a: &OperatorPrint, b: &OperatorPrint| a.what == b.what && a.hash == b.hash;
+    let only =
+        |list: &[&OperatorPrint], like: &OperatorPrint| list.iter().filter(|other| same(other, like)).count() == 1;
+    let pairs = gone.iter().filter_map(|old| Some((*old, *come.iter().find(|new| same(old, new))?)));
+    pairs.filter(|(old, _)| only(&gone, old) && only(&come, old)).collect()
 }
 
 /// The programs that have changed: their new rules are in force from the checkpoint on.

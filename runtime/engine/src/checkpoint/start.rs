@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use dfc_checkpoint::{Error, Job, Kind, Manifest, Place, PlanPrint, StorageError};
 use dfc_ir::StagePlan;
-use dfc_ir::Value;
-use dfc_ir::plan::{OptionValue, Rerun};
-use dfc_ir::stage::StageInput;
+use dfc_ir::plan::Rerun;
 
-use super::coordinator::{FINISHED, now_micros};
+use super::coordinator::now_micros;
 use super::load::Loaded;
 use super::print::{changed_programs, differences, print};
 use crate::RunError;
@@ -66,6 +64,8 @@ pub(crate) struct Begun {
     pub(crate) given_up: Option<Manifest>,
     /// Rows may be given to a target a second time.
     pub(crate) accept_duplicates: bool,
+    /// There are later checkpoints than the one that was loaded: the next run must not go on from those.
+    pub(crate) goes_back: bool,
 }
 
 /// Locks the job and decides. `None`: checkpoints can't be kept here and nobody asked for them; with the reason.
@@ -86,7 +86,10 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
     let mut continues = false;
     let (going_on, given_up) = match newest {
         Some(manifest) if how.start == Start::Fresh => (None, Some(manifest)),
-        Some(manifest) if has_finished(&job, &manifest)? => match plan.job.rerun.unwrap_or(default_rerun(plan)) {
+        Some(manifest) if matches!(how.start, Start::From(_)) && ends_for_good(&job, &manifest, plan)? => {
+            return Err(RunError::Checkpoint(Error::Ended { number: manifest.number }));
+        }
+        Some(manifest) if has_finished(&job, &manifest)? => match plan.job.rerun.unwrap_or(Rerun::Restart) {
             Rerun::Restart => (None, None),
             Rerun::Continue => {
                 continues = true;
@@ -107,6 +110,7 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
             changed: Vec::new(),
             given_up,
             accept_duplicates: false,
+            goes_back: false,
         }));
     };
     // The next night's run may have other values; a run that was cut off may not.
@@ -118,7 +122,15 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
     let lineage = manifest.lineage.clone();
     // A run that ended before its first checkpoint: nothing to go on from, but what it left is known by its lineage.
     let first = (manifest.kind == Kind::Start).then_some(manifest.number);
-    let loaded = Some(Loaded::new(&job, manifest, continues)?);
+    let asked = how.allow_older || matches!(how.start, Start::From(_));
+    let later = || job.manifests().map(|all| all.iter().any(|(number, _)| *number > manifest.number));
+    let goes_back = asked && later().map_err(RunError::Checkpoint)?;
+    let loaded = Some(Loaded::new(&job, manifest.clone(), continues).map_err(|error| match (error, how.start) {
+        (RunError::Checkpoint(Error::Damaged { damaged, .. }), Start::Newest) => {
+            RunError::Checkpoint(Error::Damaged { damaged, older: job.instead_of(&manifest) })
+        }
+        (error, _) => error,
+    })?);
     Ok(Ok(Begun {
         job,
         lineage,
@@ -129,10 +141,43 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
         changed,
         given_up: None,
         accept_duplicates: how.accept_duplicates,
+        goes_back,
     }))
 }
 
+/// Locks the job for a trial run, which reads some rows and takes no checkpoints; `None`: nothing is kept of it, so there is nothing to lock.
+///
+/// # Errors
+/// It is running; or it has something to go on from, and the trial's rows would come between.
+pub(crate) fn begin_trial(how: &Checkpointing, plan: &StagePlan) -> Result<Option<Job>, RunError> {
+    let job = match Job::open(how.place.clone(), &plan.job.name, now_micros()) {
+        Err(Error::Storage(StorageError::Location { .. })) if !how.chosen => return Ok(None),
+        job => job.map_err(RunError::Checkpoint)?,
+    };
+    match job.newest(true).map_err(RunError::Checkpoint)? {
+        Some(manifest) if !ends_for_good(&job, &manifest, plan)? => Err(RunError::Trial { number: manifest.number }),
+        _ => Ok(Some(job)),
+    }
+}
+
 impl Begun {
+    /// Where the job goes back on purpose: makes its checkpoint the newest one, so that whatever becomes of this run, the next one goes on
+    /// here and not where the targets have been taken back from. To be called when it is known that the targets can go on from it.
+    pub(crate) fn go_back(&self) -> Result<(), RunError> {
+        let (Some(loaded), true) = (&self.loaded, self.goes_back && self.is_resumed()) else { return Ok(()) };
+        if loaded.continues {
+            // The end of the run before is no place in the middle of one.
+            return Ok(());
+        }
+        let again = Manifest {
+            number: self.job.next_number(),
+            kind: Kind::Regular,
+            savepoint_note: None,
+            ..loaded.manifest.clone()
+        };
+        self.job.publish(&again).map(drop).map_err(RunError::Checkpoint)
+    }
+
     /// Makes the beginning of a new state durable: from now on what the run leaves behind is recognised.
     pub(crate) fn found(&self, now_micros_of_job: i64) -> Result<(), RunError> {
         let (Some(number), true) = (self.first, self.unfounded) else { return Ok(()) };
@@ -161,7 +206,12 @@ impl Begun {
 
 fn has_finished(job: &Job, manifest: &Manifest) -> Result<bool, RunError> {
     let applied = job.applied().map_err(RunError::Checkpoint)?;
-    Ok(manifest.kind == Kind::Terminal && applied.of(&manifest.lineage, FINISHED) >= manifest.number)
+    Ok(manifest.kind == Kind::Terminal && applied.finished(&manifest.lineage) >= manifest.number)
+}
+
+/// Whether a job has come to its end with this checkpoint, and a later run doesn't go on from it.
+fn ends_for_good(job: &Job, manifest: &Manifest, plan: &StagePlan) -> Result<bool, RunError> {
+    Ok(has_finished(job, manifest)? && plan.job.rerun.unwrap_or(Rerun::Restart) == Rerun::Restart)
 }
 
 /// The next run of a job that keeps its positions from run to run: nothing of the last one is in flight.
@@ -172,21 +222,4 @@ fn next_run(mut manifest: Manifest) -> Manifest {
     manifest.counters = Default::default();
     manifest.sources.iter_mut().for_each(|source| (source.rows, source.bytes, source.ended) = (0, 0, false));
     manifest
-}
-
-/// Sources that know what is new keep their positions; plain files are read anew.
-fn default_rerun(plan: &StagePlan) -> Rerun {
-    let given = |value: Option<&OptionValue>| match value {
-        None | Some(OptionValue::Absent | OptionValue::Value(Value::Bool(false) | Value::Null)) => false,
-        Some(OptionValue::Names(names)) => !names.is_empty(),
-        Some(_) => true,
-    };
-    let mut sources = plan.stages.iter().filter_map(|stage| match &stage.input {
-        StageInput::Source { spec, .. } => Some(spec),
-        StageInput::Exchange { .. } => None,
-    });
-    let continues = sources.any(|spec| {
-        spec.connector == "kafka" || given(spec.options.get("increment")) || given(spec.options.get("follow"))
-    });
-    if continues { Rerun::Continue } else { Rerun::Restart }
 }

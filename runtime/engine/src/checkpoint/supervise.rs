@@ -69,6 +69,7 @@ impl Supervised {
             loaded.stored(|stage, node, kind| slot_of(&stages[stage].slots, outputs(stage), node, kind))
         });
         let applied = check_targets(begun, sinks)?;
+        begun.go_back()?;
         let applier = Arc::new(Applier::new(sinks.to_vec(), applied, begun.lineage.clone(), job.job.clone()));
         let sealed: Vec<Vec<_>> = match loaded {
             Some(loaded) => sinks.iter().map(|port| loaded.sink(&port.node).sealed).collect(),
@@ -167,7 +168,8 @@ impl Supervised {
             result
         })?;
         let rejects = self.job.errors.finish()?;
-        let reports = finish(sinks)?;
+        // What can't be made visible now is what the next run has to go on with.
+        let reports = finish(sinks, false)?;
         self.coordinator.finished(number);
         Ok((reports, rejects))
     }
