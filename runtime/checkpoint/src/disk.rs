@@ -140,6 +140,23 @@ pub struct Entry {
     pub bytes: u64,
 }
 
+/// Creates a folder with its parents, and makes the names of all of them durable, also of those that are there: a process that was killed may
+/// have created them and got no further.
+///
+/// # Errors
+/// What the system says.
+pub fn settle_folders(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    create_folders(disk, path)?;
+    for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+        match disk.sync_folder(parent) {
+            // Whoever may not read it hasn't created what is in it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
 /// Creates a folder with its parents, durably.
 ///
 /// # Errors

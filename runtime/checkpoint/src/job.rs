@@ -86,7 +86,8 @@ impl Job {
     pub fn open(place: Place, job: &str, now_micros: i64) -> Result<Job, Error> {
         let at = Checkpoints::new(place, job);
         let home = at.home();
-        disk::create_folders(at.disk(), home).map_err(|error| match StorageError::io("create", home, &error) {
+        let settled = disk::settle_folders(at.disk(), home).and_then(|()| at.disk().sync_folder(home));
+        settled.map_err(|error| match StorageError::io("create", home, &error) {
             StorageError::Failed { why, .. } | StorageError::Missing { place: why } => StorageError::Location {
                 place: home.display().to_string(),
                 why,
@@ -173,9 +174,12 @@ impl Job {
         for skipped in first..number {
             self.give_up(skipped)?;
         }
+        let passed = |name| dfc_trial::point(name).map_err(|e| StorageError::io("write", Path::new(name), &e));
+        passed("manifest")?;
         if !self.storage().create(&self.manifest_name(number), &bytes)? && !self.is_mine(number, &bytes)? {
             return Err(self.lost(number));
         }
+        passed("manifest-there")?;
         // The number may have been free only because retention has long removed what was there.
         if let Some(later) = self.numbers()?.last().filter(|last| **last > number) {
             return Err(self.lost(*later));
@@ -215,7 +219,7 @@ impl Job {
     /// When it can't be created.
     pub fn create_spool(&self, node: &str) -> Result<PathBuf, Error> {
         let folder = self.spool_folder(node);
-        disk::create_folders(self.disk(), &folder).map_err(|error| StorageError::io("create", &folder, &error))?;
+        disk::settle_folders(self.disk(), &folder).map_err(|error| StorageError::io("create", &folder, &error))?;
         Ok(folder)
     }
 
@@ -229,6 +233,7 @@ impl Job {
             notes.applied = Applied { lineage: lineage.to_owned(), ..Applied::default() };
         }
         notes.applied.sinks.insert(sink.to_owned(), number);
+        dfc_trial::point("note-applied").map_err(|e| StorageError::io("write", Path::new("applied.json"), &e))?;
         self.put_note(&self.name("applied.json"), &notes.applied)
     }
 

@@ -4,10 +4,12 @@
 //! stays names. Parts of a checkpoint that is being written by anybody have a number above the newest manifest's, and stay.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
+use dfc_trial::{Planted, planted};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, StorageError};
 use crate::job::Job;
 use crate::manifest::{Kind, Manifest, SinkState};
 use crate::view::{Checkpoints, part_number};
@@ -108,8 +110,12 @@ impl Job {
         let newest = stay.iter().map(|manifest| manifest.number).chain(go.last().copied()).max().unwrap_or(0);
         let mut names: Vec<String> = go.iter().chain(given_up).map(|number| self.manifest_name(*number)).collect();
         names.extend(go.iter().map(|number| self.kept_name(*number)));
+        let passed = |name| dfc_trial::point(name).map_err(|e| StorageError::io("remove", Path::new(name), &e));
+        passed("retain-manifests")?;
         self.storage().delete(&names)?;
-        let named: HashSet<&str> = stay.iter().flat_map(Manifest::parts).map(|part| part.name.as_str()).collect();
+        passed("retain-parts")?;
+        let named = stay.iter().flat_map(Manifest::parts).map(|part| part.name.as_str());
+        let named: HashSet<&str> = named.filter(|_| !planted(Planted::NamedPartRemoved)).collect();
         let mut removed = Removed { checkpoints: go, ..Removed::default() };
         let mut parts = Vec::new();
         for object in self.part_objects()? {

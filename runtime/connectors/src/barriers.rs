@@ -7,6 +7,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use dfc_trial::{Planted, planted, turns};
+
 /// Barriers that nobody has noticed yet.
 #[derive(Default)]
 pub(crate) struct Wanted(Mutex<Vec<u64>>);
@@ -42,6 +44,9 @@ impl<P> Noticed<P> {
     /// The next barrier that a reader has to answer, and notes that it did.
     pub(crate) fn answer(&self, answered: &mut Answered) -> Option<u64> {
         let number = self.list.iter().map(|(number, _)| *number).find(|number| *number > answered.0)?;
+        if planted(Planted::BarrierTooLate) && turns::choose(2) == 1 {
+            return None;
+        }
         answered.0 = number;
         Some(number)
     }

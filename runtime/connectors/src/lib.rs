@@ -37,6 +37,7 @@ use dfc_batch::{Batch, RowError};
 use dfc_ir::Schema;
 use dfc_ir::plan::{SinkSpec, SourceSpec};
 
+pub use files::passing;
 pub use schema::{Reach, added_columns, find_schema, schema_reach};
 
 /// A failure outside the rows: a file that can't be opened, a header that doesn't fit, a full disk.

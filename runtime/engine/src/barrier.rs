@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use dfc_checkpoint::Part;
 use dfc_connect::{ConnectError, Sealed};
+use dfc_trial::{Planted, planted, turns};
 
 use crate::exchange::{Held, Packet};
 use crate::schedule::{Scheduler, TaskId};
@@ -223,6 +224,7 @@ impl Barriers {
 
     /// A task has passed a barrier: its state, by slot.
     pub(crate) fn pass(&self, task: TaskId, number: u64, pieces: Vec<(usize, Piece)>, ordinals: u64, rows: u64) {
+        turns::pass();
         let mut state = self.lock();
         let stage = state.tasks[task].stage;
         state.ordinals = state.ordinals.max(ordinals);
@@ -251,6 +253,7 @@ impl Barriers {
 
     /// A task has ended; `rest`: what it leaves behind for good, which belongs to the barrier after the last one that it passed.
     pub(crate) fn end(&self, task: TaskId, passed: u64, rest: Vec<(usize, Piece)>, ordinals: u64, rows: u64) {
+        turns::pass();
         let mut state = self.lock();
         let stage = state.tasks[task].stage;
         state.tasks[task].done = true;
@@ -283,6 +286,10 @@ impl Barriers {
                 Packet::Barrier(_) => {}
             }
         }
+        if planted(Planted::WaitingRowsForgotten) {
+            batches.clear();
+        }
+        turns::pass();
         let mut state = self.lock();
         let key = |kind, copy| Key { stage, slot: 0, kind, copy };
         let mut keys = vec![key(Kind::Queue, lane as u64)];
@@ -309,6 +316,7 @@ impl Barriers {
 
     /// A sink has closed its epoch, or couldn't.
     pub(crate) fn seal(&self, sink: usize, number: u64, sealed: Result<Sealed, ConnectError>) {
+        turns::pass();
         let mut state = self.lock();
         match sealed {
             Ok(sealed) => {
@@ -331,8 +339,7 @@ impl Barriers {
     pub(crate) fn standing(&self, wait: Duration) -> Standing {
         let state = self.lock();
         let flying = |state: &mut State| state.flight.as_ref().is_some_and(|f| f.failed.is_none() && !f.is_complete());
-        let (mut state, _) =
-            self.changed.wait_timeout_while(state, wait, flying).unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = turns::wait_while(&self.state, &self.changed, state, Some(wait), flying);
         let Some(flight) = &mut state.flight else { return Standing::Flying };
         if let Some(error) = flight.failed.take() {
             return Standing::Failed(flight.sinks.first().copied().unwrap_or_default(), error);
@@ -375,6 +382,8 @@ impl Barriers {
 
     /// Puts back what a checkpoint that failed was to store.
     pub(crate) fn put_back(&self, number: u64, pending: Vec<Pending>, sealed: Vec<(usize, Sealed)>) {
+        let pending = if planted(Planted::AbandonedStateDropped) { Vec::new() } else { pending };
+        let sealed = if planted(Planted::AbandonedRowsDropped) { Vec::new() } else { sealed };
         let mut state = self.lock();
         let later = std::mem::take(&mut state.pending);
         state.pending = pending.into_iter().map(|pending| (number, pending)).chain(later).collect();

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use dfc_batch::Batch;
 use dfc_table::GroupTable;
+use dfc_trial::{Planted, planted, turns};
 
 use crate::reorder::Reorder;
 use crate::schedule::{Scheduler, TaskId};
@@ -124,10 +125,39 @@ impl Exchange {
         self.lock(lane).ready.push_back(packet);
     }
 
+    /// Numbers the packets that were put back so that the writers' follow them, which begin at `first`; gives the first number. What kept
+    /// them may have left gaps, and a reader behind could wait for none of them.
+    pub(crate) fn number_refilled(&self, first: u64) -> u64 {
+        let [lane] = &self.lanes[..] else { return first };
+        let mut lane = lane.lock().unwrap_or_else(|e| e.into_inner());
+        let rows = |packet: &Packet| matches!(packet, Packet::Rows { .. });
+        // There were at least as many numbers as packets, but for those that have none.
+        let Some(start) = first.checked_sub(lane.ready.iter().filter(|p| rows(p)).count() as u64) else { return first };
+        let mut next = start;
+        for packet in &mut lane.ready {
+            if let Packet::Rows { seq, batches } = packet {
+                *seq = next;
+                batches.iter_mut().for_each(|batch| batch.seq = next);
+                next += 1;
+            }
+        }
+        start
+    }
+
+    /// The writers' first number is this one after all.
+    pub(crate) fn start_at(&self, first: u64) {
+        for lane in 0..self.lanes.len() {
+            if let Some(reorder) = &mut self.lock(lane).reorder {
+                reorder.start_at(first);
+            }
+        }
+    }
+
     /// Its readers haven't started and won't before barrier `number` is complete: what it holds then goes to the checkpoint. Nobody is held
     /// back meanwhile, or the barrier wouldn't come through.
     pub(crate) fn record(&self, number: u64) {
         for lane in 0..self.lanes.len() {
+            turns::pass();
             let mut guard = self.lock(lane);
             guard.recording = Some(number);
             let woken = std::mem::take(&mut guard.waiting_writers);
@@ -146,6 +176,7 @@ impl Exchange {
 
     /// Writes; gives the packet back when the lane is full. Then `task` is woken when it isn't any more.
     pub(crate) fn push(&self, lane: usize, task: TaskId, packet: Packet) -> Result<(), Packet> {
+        turns::pass();
         let number_of = lane;
         let mut lane = self.lock(lane);
         if lane.readers == 0 {
@@ -183,7 +214,14 @@ impl Exchange {
 
     /// Reads.
     pub(crate) fn pop(&self, lane: usize, task: TaskId) -> Received {
+        turns::pass();
         let mut lane = self.lock(lane);
+        if planted(Planted::RowOvertakesBarrier)
+            && matches!(lane.ready.front(), Some(Packet::Barrier(_)))
+            && matches!(lane.ready.get(1), Some(Packet::Rows { .. }))
+        {
+            lane.ready.swap(0, 1);
+        }
         if let Some(&Packet::Barrier(number)) = lane.ready.front() {
             if lane.taken.contains(&task) {
                 if !lane.waiting_readers.contains(&task) {
@@ -217,6 +255,7 @@ impl Exchange {
     /// A writing task has ended: it counts as having given every barrier.
     pub(crate) fn writer_done(&self, task: TaskId) {
         for number in 0..self.lanes.len() {
+            turns::pass();
             let mut lane = self.lock(number);
             lane.writers -= 1;
             if let Some((_, given)) = &mut lane.aligning {
@@ -228,7 +267,10 @@ impl Exchange {
                 reorder.flush(ready);
             }
             let recording = lane.recording.filter(|_| lane.writers == 0);
-            let held = self.complete(&mut lane, recording);
+            let held = match planted(Planted::EndedInputBlocks) {
+                true => None,
+                false => self.complete(&mut lane, recording),
+            };
             let woken = lane.wake_all();
             drop(lane);
             self.give(number, held);
@@ -268,6 +310,7 @@ impl Exchange {
 
     /// A reading task has ended, perhaps before it read everything.
     pub(crate) fn reader_done(&self, lane: usize, task: TaskId) {
+        turns::pass();
         let mut lane = self.lock(lane);
         lane.readers -= 1;
         lane.taken.retain(|&reader| reader != task);
@@ -321,6 +364,7 @@ impl Lane {
     /// Whether this writer has given a barrier that others haven't.
     fn holds_back(&self, writer: TaskId) -> bool {
         self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&writer))
+            && !planted(Planted::ExchangeNotAligned)
     }
 
     /// Takes the barrier at the front out when every reader has it, and gives whom to wake.

@@ -7,6 +7,7 @@ use dfc_batch::{Batch, select};
 use dfc_connect::Encoder;
 use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
+use dfc_trial::{Planted, planted};
 
 use crate::RunError;
 use crate::counters::TaskCx;
@@ -178,13 +179,19 @@ impl Output {
     pub(crate) fn barrier(&mut self, number: u64) -> Option<Piece> {
         match self {
             Output::Exchange(output) => {
-                let lanes = 0..output.exchange.lanes();
-                output.pending.extend(lanes.map(|lane| (lane, Packet::Barrier(number))));
+                let barriers = (0..output.exchange.lanes()).map(|lane| (lane, Packet::Barrier(number)));
+                match planted(Planted::BarrierBeforeBufferedRows) {
+                    true => barriers.for_each(|barrier| output.pending.push_front(barrier)),
+                    false => output.pending.extend(barriers),
+                }
                 None
             }
             Output::Build { parts, saved, .. } => Some(unsaved(parts, saved)),
             Output::Sink { pending, .. } => {
-                pending.push_back(Offer::Barrier(number));
+                match planted(Planted::BarrierBeforeBufferedRows) {
+                    true => pending.push_front(Offer::Barrier(number)),
+                    false => pending.push_back(Offer::Barrier(number)),
+                }
                 None
             }
         }

@@ -14,6 +14,7 @@ use dfc_batch::{Place, RowError};
 use dfc_connect::{Sealed, SpoolFile};
 use dfc_ir::plan::{ErrorPolicy, SiteInfo};
 use dfc_ir::stage::StagePlan;
+use dfc_trial::{Planted, planted, turns};
 use serde_json::{Map, Value};
 
 use crate::RunError;
@@ -38,6 +39,8 @@ struct Kept {
     /// The file has its final name.
     closed: bool,
     count: u64,
+    /// How many of them came from tasks whose last barrier was this one: behind it they are no part of its checkpoint, kept or not.
+    behind: BTreeMap<u64, u64>,
     first: Option<RowError>,
     /// An earlier failure to write: said once.
     broken: Option<RunError>,
@@ -55,15 +58,24 @@ struct Epochs {
     bytes: u64,
     /// Over what was written since.
     crc: crc32fast::Hasher,
-    /// Lines behind barriers that aren't complete, and how many, by the barrier.
-    later: BTreeMap<u64, (Vec<u8>, u64)>,
+    /// Lines behind barriers that aren't complete, by the barrier.
+    later: BTreeMap<u64, Vec<u8>>,
 }
 
 impl ErrorHandler {
     /// `folder`: where the rejected rows go; `None`: nowhere.
     pub(crate) fn new(plan: &StagePlan, folder: Option<PathBuf>, progress: Arc<Progress>) -> ErrorHandler {
         let path = folder.map(|folder| folder.join(dfc_ir::plan::ErrorPolicy::file_name(&plan.job.name)));
-        let kept = Kept { path, file: None, closed: false, count: 0, first: None, broken: None, epochs: None };
+        let kept = Kept {
+            path,
+            file: None,
+            closed: false,
+            count: 0,
+            behind: BTreeMap::new(),
+            first: None,
+            broken: None,
+            epochs: None,
+        };
         ErrorHandler { policy: plan.job.errors.clone(), sites: plan.sites.clone(), progress, kept: Mutex::new(kept) }
     }
 
@@ -77,6 +89,10 @@ impl ErrorHandler {
         lineage: &str,
         resume: Option<(u64, u64, &[Sealed])>,
     ) -> Result<(), RunError> {
+        let resume = resume.map(|(number, count, sealed)| match planted(Planted::RejectCountForgotten) {
+            true => (number, 0, sealed),
+            false => (number, count, sealed),
+        });
         let mut kept = self.lock();
         let Some(path) = kept.path.clone() else {
             kept.count = resume.map_or(0, |(_, count, _)| count);
@@ -137,10 +153,12 @@ impl ErrorHandler {
         if errors.is_empty() {
             return Ok(());
         }
+        turns::pass();
         let mut kept = self.lock();
         let keeps = self.limit() != Some(0);
         for error in errors.drain(..) {
             kept.count += 1;
+            *kept.behind.entry(passed).or_default() += 1;
             if keeps && kept.broken.is_none() {
                 kept.broken = kept.write(&error, self.sites.get(error.site.0 as usize), passed).err();
             }
@@ -267,10 +285,8 @@ impl Kept {
         let mut line = json(error, site).to_string();
         line.push('\n');
         match &mut self.epochs {
-            Some(epochs) if passed > epochs.sealed => {
-                let (lines, count) = epochs.later.entry(passed).or_default();
-                lines.extend_from_slice(line.as_bytes());
-                *count += 1;
+            Some(epochs) if passed > epochs.sealed && !planted(Planted::RejectsNotStaged) => {
+                epochs.later.entry(passed).or_default().extend_from_slice(line.as_bytes());
                 return Ok(());
             }
             Some(epochs) => epochs.note(line.as_bytes()),
@@ -280,17 +296,18 @@ impl Kept {
     }
 
     fn seal(&mut self, number: u64) -> Result<(u64, Option<Sealed>), RunError> {
-        let (Some(path), Some(epochs)) = (self.path.clone(), &mut self.epochs) else { return Ok((self.count, None)) };
+        self.behind = self.behind.split_off(&number);
+        let count = self.count - self.behind.values().sum::<u64>();
+        let (Some(path), Some(epochs)) = (self.path.clone(), &mut self.epochs) else { return Ok((count, None)) };
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
         // What stands behind barriers that were given up is part of this one.
         let behind = epochs.later.split_off(&number);
-        for (lines, _) in std::mem::replace(&mut epochs.later, behind).into_values() {
+        for lines in std::mem::replace(&mut epochs.later, behind).into_values() {
             epochs.note(&lines);
             if let Some(file) = &mut self.file {
                 file.write_all(&lines).map_err(failed)?;
             }
         }
-        let waiting: u64 = epochs.later.values().map(|(_, count)| count).sum();
         let sealed = match &mut self.file {
             Some(file) => {
                 file.flush().map_err(failed)?;
@@ -305,8 +322,7 @@ impl Kept {
             None => None,
         };
         epochs.sealed = number;
-        let count = self.count - waiting;
-        for (lines, _) in std::mem::take(&mut epochs.later).into_values() {
+        for lines in std::mem::take(&mut epochs.later).into_values() {
             epochs.note(&lines);
             if let Some(file) = &mut self.file {
                 file.write_all(&lines).map_err(failed)?;
@@ -324,7 +340,7 @@ impl Kept {
             return Ok(None);
         };
         let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
-        for (lines, _) in epochs.later.values() {
+        for lines in epochs.later.values() {
             file.write_all(lines).map_err(failed)?;
         }
         file.flush().map_err(failed)?;

@@ -19,6 +19,11 @@ impl<T> Reorder<T> {
         Reorder { next: first, early: BTreeMap::new(), tail: Vec::new() }
     }
 
+    /// The first number is `first` after all. Nothing has come yet.
+    pub(crate) fn start_at(&mut self, first: u64) {
+        self.next = first;
+    }
+
     /// Whether this number's turn has come.
     pub(crate) fn is_next(&self, seq: u64) -> bool {
         seq <= self.next || seq == TAIL

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use dfc_connect::{OpenContext, SinkEpochs, SinkResume};
 use dfc_ir::StagePlan;
+use dfc_trial::turns;
 
 use crate::barrier::Barriers;
 use crate::checkpoint::{Begun, Start, Supervised, begin, begin_trial};
@@ -69,12 +70,12 @@ pub fn run_with(
         attempts += 1;
         let pause_ms = pause.as_millis() as u64;
         tracing::warn!(job = plan.job.name, %error, attempts, pause_ms, event = "restarted");
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
+        let until = turns::now() + pause;
+        while turns::now() < until {
             if options.cancelled.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
             }
-            std::thread::sleep(WATCH.min(until.saturating_duration_since(Instant::now())));
+            turns::sleep(WATCH.min(until.saturating_duration_since(turns::now())));
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
         if let Some(checkpoints) = &mut options.checkpoints {
@@ -106,14 +107,16 @@ fn attempt(
         scheduler: Scheduler::new(),
         barriers: OnceLock::new(),
     });
-    let result = match (&options.checkpoints, options.limit_rows) {
+    let result = catch_unwind(AssertUnwindSafe(|| match (&options.checkpoints, options.limit_rows) {
         (Some(how), Some(_)) if plan.job.checkpoint.is_some() => begin_trial(how, plan).and_then(|held| {
             let result = execute(connectors, plan, options, &job, progressed);
             held.iter().for_each(dfc_checkpoint::Job::vanish);
             result
         }),
         _ => execute(connectors, plan, options, &job, progressed),
-    };
+    }));
+    // What it had written stays as it is: the next run knows it by its lineage.
+    let result = result.unwrap_or_else(|panic| Err(broke_down("job", panic.as_ref())));
     match &result {
         Ok(summary) => {
             let (rows_in, rows_out) = (summary.rows_in, summary.rows_out());
@@ -313,15 +316,17 @@ fn watched<T>(
                 if cancelled.load(Ordering::Relaxed) {
                     stopping.store(true, Ordering::Relaxed);
                 }
-                std::thread::park_timeout(WATCH);
+                turns::park(WATCH);
             }
         };
         // Without a thread to spare a waiting connector isn't interrupted: no reason not to run.
-        let watcher = std::thread::Builder::new().name("dfc-watch".into()).spawn_scoped(scope, watch);
+        let watcher = turns::spawn(scope, "dfc-watch", watch);
         let result = catch_unwind(AssertUnwindSafe(work));
         done.store(true, Ordering::Relaxed);
         if let Ok(watcher) = watcher {
-            watcher.thread().unpark();
+            watcher.unpark();
+            // It does nothing that could panic.
+            let _ = watcher.join();
         }
         match result {
             Err(panic) => Err(broke_down("setup", panic.as_ref())),

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use dfc_trial::turns;
+
 use crate::RunError;
 
 /// Position of a task in the list given to [`Scheduler::run`].
@@ -71,6 +73,18 @@ impl Shared {
         self.tasks[task].1 = State::Ready;
         self.tick += 1;
         self.ready.insert((Reverse(stage), self.tick, task));
+    }
+
+    /// Takes the task that runs next out of those that are ready.
+    fn next(&mut self) -> Option<TaskId> {
+        let next = *self.ready.iter().nth(turns::choose(self.ready.len()))?;
+        self.ready.remove(&next);
+        Some(next.2)
+    }
+
+    /// Nothing is ready, and nothing will be.
+    fn stands_still(&self) -> bool {
+        self.running == 0 && self.ready.is_empty() && self.sleepers.is_empty() && self.holds == 0
     }
 
     fn over(&self) -> bool {
@@ -177,20 +191,28 @@ impl Scheduler {
         let slots: Vec<Mutex<Option<Box<dyn Runnable>>>> =
             tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
         std::thread::scope(|scope| {
+            let mut workers = Vec::new();
             for worker in 0..threads.max(1) {
-                let builder = std::thread::Builder::new().name(format!("dfc-worker-{worker}"));
-                if let Err(error) = builder.spawn_scoped(scope, || self.work(&slots)) {
-                    // Fewer threads do as well, none doesn't.
-                    if worker == 0 {
-                        self.fail(RunError::Internal {
-                            node: "scheduler".into(),
-                            message: format!("no thread could be started: {error}"),
-                        });
+                match turns::spawn(scope, format!("dfc-worker-{worker}"), || self.work(&slots)) {
+                    Ok(thread) => workers.push(thread),
+                    Err(error) => {
+                        // Fewer threads do as well, none doesn't.
+                        if worker == 0 {
+                            self.fail(RunError::Internal {
+                                node: "scheduler".into(),
+                                message: format!("no thread could be started: {error}"),
+                            });
+                        }
+                        break;
                     }
-                    break;
                 }
             }
             self.watch(cancelled);
+            for worker in workers {
+                if let Err(panic) = worker.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         });
         match self.lock().failure.take() {
             Some(failure) => Err(failure),
@@ -207,7 +229,7 @@ impl Scheduler {
                 self.fail(RunError::Cancelled);
                 return;
             }
-            let now = Instant::now();
+            let now = turns::now();
             while let Some(&(at, task)) = shared.sleepers.first()
                 && at <= now
             {
@@ -217,7 +239,8 @@ impl Scheduler {
                     self.work.notify_one();
                 }
             }
-            shared = self.over.wait_timeout(shared, WATCH).unwrap_or_else(|e| e.into_inner()).0;
+            let waits = |s: &mut Shared| !s.over() && s.sleepers.first().is_none_or(|(at, _)| *at > turns::now());
+            shared = turns::wait_while(&self.shared, &self.over, shared, Some(WATCH), waits);
         }
     }
 
@@ -227,8 +250,8 @@ impl Scheduler {
             if shared.over() {
                 return;
             }
-            let Some((_, _, task)) = shared.ready.pop_first() else {
-                if shared.running == 0 && shared.sleepers.is_empty() && shared.holds == 0 {
+            let Some(task) = shared.next() else {
+                if shared.stands_still() {
                     drop(shared);
                     self.fail(RunError::Internal {
                         node: "scheduler".into(),
@@ -236,13 +259,15 @@ impl Scheduler {
                     });
                     return;
                 }
-                shared = self.work.wait(shared).unwrap_or_else(|e| e.into_inner());
+                let idle = |s: &mut Shared| !s.over() && s.ready.is_empty() && !s.stands_still();
+                shared = turns::wait_while(&self.shared, &self.work, shared, None, idle);
                 continue;
             };
             shared.tasks[task].1 = State::Running;
             shared.running += 1;
             drop(shared);
 
+            turns::pass();
             let step = Self::step(&slots[task]);
 
             shared = self.lock();
@@ -254,7 +279,7 @@ impl Scheduler {
                 Ok(Step::Blocked) => shared.tasks[task].1 = State::Blocked,
                 Ok(Step::Sleep(time)) => {
                     shared.tasks[task].1 = State::Blocked;
-                    shared.sleepers.insert((Instant::now() + time, task));
+                    shared.sleepers.insert((turns::now() + time, task));
                 }
                 Ok(Step::Done) => {
                     shared.tasks[task].1 = State::Done;

@@ -9,6 +9,7 @@ use dfc_ir::plan::OptionValue;
 use dfc_ir::stage::{Partition, Stage, StageInput, StageOp, StageOutput};
 use dfc_ir::{DataType, StagePlan};
 use dfc_jit::{CompileReport, prepare_exprs};
+use dfc_trial::{Planted, planted};
 
 use crate::checkpoint::Loaded;
 use crate::connect::ConnectorSet;
@@ -106,6 +107,8 @@ impl Setup<'_> {
         let mut restored = self.restored();
         let mut ports = Vec::new();
 
+        // By exchange: the number of the first packet in it.
+        let mut starts = vec![self.first(); exchanges.len()];
         let mut stages: Vec<Arc<StageCx>> = Vec::new();
         for (index, (stage, source)) in self.plan.stages.iter().zip(sources).enumerate() {
             let mut report = |report: CompileReport| self.compiled(index, report);
@@ -153,6 +156,22 @@ impl Setup<'_> {
                     _ => in_operators.push((slot, state)),
                 }
             }
+            if let StageInput::Exchange { id, .. } = &stage.input {
+                starts[*id] = starts[*id].min(exchanges[*id].number_refilled(self.first()));
+                // A task that is alone numbers its packets itself.
+                if tasks[index] > 1 && starts[*id] < self.first() {
+                    for (port, output) in outputs.iter().zip(&stage.outputs) {
+                        match port {
+                            OutputPort::Exchange { exchange, .. } => exchange.start_at(starts[*id]),
+                            OutputPort::Sink(port) => port.start_at(starts[*id]),
+                            OutputPort::Build { .. } => {}
+                        }
+                        if let StageOutput::Exchange { id: next, .. } = output {
+                            starts[*next] = starts[*id];
+                        }
+                    }
+                }
+            }
             stages.push(Arc::new(StageCx {
                 index,
                 name: stage.name.as_str().into(),
@@ -190,6 +209,9 @@ impl Setup<'_> {
 
     /// Number of the first batch and packet.
     fn first(&self) -> u64 {
+        if planted(Planted::OrdinalsFromZero) {
+            return 0;
+        }
         self.loaded.map_or(0, |loaded| loaded.manifest.ordinal_base)
     }
 

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use dfc_connect::{ConnectError, Encoded, Sealed, Sink, SinkSummary};
+use dfc_connect::{ConnectError, Encoded, Sealed, Sink, SinkSummary, passing};
+use dfc_trial::{Planted, planted, turns};
 
 use crate::RunError;
 use crate::observe::Progress;
@@ -45,7 +46,7 @@ struct Line {
 impl Line {
     /// Whether this task has given a barrier that others haven't.
     fn holds_back(&self, task: TaskId) -> bool {
-        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&task))
+        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&task)) && !planted(Planted::SinkNotAligned)
     }
 
     /// What is held back for its order's sake goes on.
@@ -115,6 +116,7 @@ impl SinkPort {
 
     /// Offers what was made of packet `seq`. Gives it back when too much is waiting; then `task` is woken when there is room.
     pub(crate) fn offer(&self, seq: u64, task: TaskId, pieces: Pieces) -> Result<Option<Pieces>, RunError> {
+        turns::pass();
         let mut line = self.lock();
         if line.held || line.holds_back(task) || !line.accepts(seq, self.capacity) {
             if !line.waiting.contains(&task) {
@@ -135,6 +137,13 @@ impl SinkPort {
         Ok(None)
     }
 
+    /// The first number is this one after all.
+    pub(crate) fn start_at(&self, first: u64) {
+        if let Some(reorder) = &mut self.lock().reorder {
+            reorder.start_at(first);
+        }
+    }
+
     /// Where closed epochs go.
     pub(crate) fn hand_sealed_to(&self, sealed: SealedTo) {
         // Set once: a run is set up once.
@@ -143,6 +152,7 @@ impl SinkPort {
 
     /// A task gives a barrier; false: not yet, since others haven't given the one before.
     pub(crate) fn barrier(&self, task: TaskId, number: u64) -> Result<bool, RunError> {
+        turns::pass();
         let mut line = self.lock();
         if line.holds_back(task) {
             line.waiting.push(task);
@@ -188,6 +198,7 @@ impl SinkPort {
 
     /// A task has ended: it counts as having given every barrier.
     pub(crate) fn task_done(&self, task: TaskId) -> Result<(), RunError> {
+        turns::pass();
         let mut line = self.lock();
         line.tasks -= 1;
         if let Some((_, given)) = &mut line.aligning {
@@ -208,7 +219,10 @@ impl SinkPort {
 
     /// Makes the result visible.
     pub(crate) fn finish(&self) -> Result<SinkSummary, ConnectError> {
-        self.sink.finish()
+        passing("finish")?;
+        let done = self.sink.finish()?;
+        passing("finished")?;
+        Ok(done)
     }
 
     /// Removes what was written.
@@ -226,10 +240,14 @@ impl SinkPort {
             let woken = std::mem::take(&mut line.waiting);
             drop(line);
             self.scheduler.wake_all(woken);
+            turns::pass();
             let pieces = match item {
                 Item::Pieces(pieces) => pieces,
                 Item::Barrier(number) => {
-                    let sealed = self.sink.seal(number);
+                    let sealed = passing("spool-seal").and_then(|()| self.sink.seal(number)).and_then(|sealed| {
+                        passing("spool-sealed")?;
+                        Ok(sealed)
+                    });
                     if let Some(to) = self.sealed.get() {
                         to(number, sealed);
                     }
@@ -238,7 +256,9 @@ impl SinkPort {
             };
             for (encoded, rows) in pieces {
                 // On a failure the line stays closed: the run is over.
-                self.sink.write(encoded, rows).map_err(|error| self.failed(error))?;
+                passing("spool-write")
+                    .and_then(|()| self.sink.write(encoded, rows))
+                    .map_err(|error| self.failed(error))?;
                 self.progress.rows_out.fetch_add(rows, Ordering::Relaxed);
             }
             line = self.lock();

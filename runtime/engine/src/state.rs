@@ -12,6 +12,7 @@ use arrow_schema::{Field, Schema};
 use dfc_batch::Batch;
 use dfc_ir::stage::AggregateSpec;
 use dfc_table::{FrozenGroups, GroupTable};
+use dfc_trial::{Planted, planted};
 use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::RunError;
@@ -133,7 +134,11 @@ pub(crate) struct Share {
 impl Share {
     /// Whether what has no owner by its key is this task's.
     pub(crate) fn takes(self, position: usize) -> bool {
-        position % self.parts == self.part
+        if planted(Planted::StateDealtTwice) {
+            return true;
+        }
+        let position = if planted(Planted::StateLost) { position } else { position % self.parts };
+        position == self.part
     }
 }
 

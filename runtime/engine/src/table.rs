@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use dfc_batch::Batch;
 use dfc_ir::DataType;
 use dfc_table::JoinTable;
+use dfc_trial::turns;
 
 use crate::RunError;
 use crate::schedule::{Scheduler, TaskId};
@@ -91,6 +92,7 @@ impl TableSlot {
         }
         let mut parts = std::mem::take(&mut filling.parts);
         drop(filling);
+        turns::pass();
         // Stable: the batches that one packet became stay in their order.
         parts.sort_by_key(|part| part.seq);
         let TableShape { node, columns, keys } = &self.shape;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use dfc_batch::{Batch, RowError};
 use dfc_connect::{Next, Reader};
+use dfc_trial::turns;
 
 use crate::RunError;
 use crate::counters::TaskCx;
@@ -166,7 +167,9 @@ impl Task {
                 if *rows_left == Some(0) {
                     return Ok(Some(Read::End));
                 }
-                let batch = reader.next(&mut self.errors).map_err(|error| port.failed(error))?;
+                let batch = dfc_connect::passing("source-read")
+                    .and_then(|()| reader.next(&mut self.errors))
+                    .map_err(|error| port.failed(error))?;
                 let left_out = reader.left_out();
                 self.rows_read += self.errors.len() as u64 + left_out;
                 self.cx.left_out(left_out);
@@ -242,6 +245,7 @@ impl Task {
         for (k, output) in self.outputs.iter_mut().enumerate() {
             pieces.extend(output.barrier(number).map(|piece| (first + k, piece)));
         }
+        turns::pass();
         self.passed = number;
         // Operators that haven't been opened have saved nothing.
         self.fresh &= self.ops.is_empty();

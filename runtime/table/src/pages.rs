@@ -6,6 +6,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use dfc_trial::{Planted, planted};
+
 /// Bytes of a page, about.
 const PAGE_BYTES: usize = 64 * 1024;
 
@@ -116,7 +118,9 @@ impl Pages {
 
     fn unshare(&mut self, page: usize) {
         if self.shared.get(page) == Some(&true) {
-            self.pages[page] = self.copy_of(page);
+            if !planted(Planted::PageNotCopied) {
+                self.pages[page] = self.copy_of(page);
+            }
             self.shared[page] = false;
         }
     }

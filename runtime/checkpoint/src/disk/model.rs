@@ -82,6 +82,14 @@ impl ModelDisk {
         })))
     }
 
+    /// Something else on the same machine does something to the outside world: a change like any other, which may be the last one.
+    ///
+    /// # Errors
+    /// The machine has stopped, or this change fails.
+    pub fn elsewhere(&self) -> io::Result<()> {
+        self.state().change()
+    }
+
     /// Changes so far: each of them is a point where it can crash or fail.
     pub fn operations(&self) -> u64 {
         self.state().operations

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dfc_trial::{Planted, planted, point};
+
 use crate::disk::{self, Disk};
 use crate::error::StorageError;
 use crate::storage::{Object, Storage};
@@ -40,16 +42,22 @@ impl LocalStorage {
         let temporary = folder.join(format!("{TEMPORARY}{:032x}", self.disk.token()));
         let written = (|| {
             let mut file = self.disk.create_new(&temporary)?;
+            point("storage-write")?;
             file.write(bytes)?;
-            file.sync()?;
+            point("storage-sync")?;
+            if !planted(Planted::BytesNotSynced) {
+                file.sync()?;
+            }
             drop(file);
+            point("storage-name")?;
             place(&temporary, path)
         })();
         if written.is_err() {
             // Perhaps it isn't there; if it can't be removed it is residue, which retention takes away.
             let _ = self.disk.remove(&temporary);
         }
-        written.and_then(|()| self.disk.sync_folder(folder)).map_err(|error| (error, path.to_owned()))
+        let sync = || if planted(Planted::FolderNotSynced) { Ok(()) } else { self.disk.sync_folder(folder) };
+        written.and_then(|()| point("storage-named")).and_then(|()| sync()).map_err(|error| (error, path.to_owned()))
     }
 }
 
@@ -57,6 +65,9 @@ impl Storage for LocalStorage {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
         let path = self.path(name);
         let linked = self.write(&path, bytes, |temporary, path| {
+            if planted(Planted::ManifestOverwritten) {
+                return self.disk.rename(temporary, path);
+            }
             self.disk.link_new(temporary, path).map_err(|error| match error.kind() {
                 // EPERM: the temporary file could be created in this folder, so it is not a question of rights.
                 io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => io::ErrorKind::Unsupported.into(),
@@ -90,8 +101,8 @@ impl Storage for LocalStorage {
 
     fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
         let path = self.path(name);
-        let bytes =
-            self.disk.read(&path, 0, limit.saturating_add(1)).map_err(|e| StorageError::io("read", &path, &e))?;
+        let read = point("storage-read").and_then(|()| self.disk.read(&path, 0, limit.saturating_add(1)));
+        let bytes = read.map_err(|e| StorageError::io("read", &path, &e))?;
         if bytes.len() as u64 > limit {
             return Err(StorageError::TooLarge { place: path.display().to_string(), limit });
         }
@@ -124,7 +135,7 @@ impl Storage for LocalStorage {
         let mut folders = BTreeSet::new();
         for name in names {
             let path = self.path(name);
-            match self.disk.remove(&path) {
+            match point("storage-remove").and_then(|()| self.disk.remove(&path)) {
                 Ok(()) => folders.extend(path.parent().map(Path::to_owned)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StorageError::io("remove", &path, &error)),

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::disk::LockKind;
+use dfc_trial::Planted;
+use dfc_trial::turns::Simulation;
 
 /// A storage that isn't a folder of this machine, so that each run has a lock of its own.
 struct Far(LocalStorage);
@@ -41,10 +43,10 @@ fn far(disk: &ModelDisk, machine: &str) -> Job {
     Job::open(place, "shop", 0).expect("opens")
 }
 
-#[test]
-fn one_of_two_wins_each_number() {
+/// Two to four runs at once: how many numbers were won, and lost. Panics where one goes on from what isn't the newest.
+fn race(seeds: std::ops::Range<u64>) -> (u64, u64) {
     let (mut won, mut lost) = (0, 0);
-    for seed in 0..2000u64 {
+    for seed in seeds {
         let disk = ModelDisk::new(seed);
         let mut random = seed;
         let mut chance = move |of: u64| {
@@ -102,7 +104,21 @@ fn one_of_two_wins_each_number() {
             assert_eq!(whole, newest, "seed {seed}");
         }
     }
+    (won, lost)
+}
+
+#[test]
+fn one_of_two_wins_each_number() {
+    let (won, lost) = race(0..2000);
     assert!(won > 5000 && lost > 500, "{won} {lost}");
+}
+
+/// A planted fault: without it being created only if absent, a manifest takes another one's place, and that is seen.
+#[test]
+fn an_overwritten_manifest_is_seen() {
+    let planted = Some(Planted::ManifestOverwritten);
+    let seen = std::panic::catch_unwind(|| Simulation { planted, ..Simulation::new(1) }.run(|| race(0..20)));
+    assert!(seen.is_err());
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) struct OpenFile {
     bytes: u64,
     /// Rows in it.
     pub rows: u64,
+    /// It couldn't be made durable once: which bytes are on the disk isn't known, whatever the system says the next time.
+    lost: bool,
 }
 
 impl OpenFile {
@@ -39,6 +41,7 @@ impl OpenFile {
             crc: crc32fast::Hasher::new(),
             bytes: 0,
             rows: 0,
+            lost: false,
         })
     }
 
@@ -59,14 +62,20 @@ impl OpenFile {
         self.bytes
     }
 
-    /// Makes it durable; the folder's entry is the caller's to sync. It can be called again after a failure.
+    /// Makes it durable; the folder's entry is the caller's to sync. After a failed sync every further call
+    /// fails too.
     ///
     /// # Errors
     /// When that fails.
     pub(crate) fn close(&mut self) -> Result<SpoolFile, ConnectError> {
         let failed = |error| failed("write", Path::new(&self.name), &error);
+        if self.lost {
+            return Err(failed(io::Error::other("it couldn't be made durable once")));
+        }
         self.to.flush().map_err(failed)?;
-        self.to.get_ref().sync_all().map_err(failed)?;
+        let synced = dfc_trial::point("spool-sync").and_then(|()| self.to.get_ref().sync_all());
+        self.lost = synced.is_err();
+        synced.map_err(failed)?;
         Ok(SpoolFile { path: self.name.clone(), from: 0, to: self.bytes, crc: self.crc.clone().finalize() })
     }
 }

@@ -15,12 +15,14 @@ pub(crate) struct Checked {
     file: File,
     at: u64,
     crc: Hasher,
+    /// It couldn't be made durable once: a system forgets which bytes it couldn't write, and says the next time that all is well.
+    lost: bool,
 }
 
 impl Checked {
     /// Goes on at byte `at`, where the file ends.
     pub(crate) fn new(file: File, at: u64) -> Self {
-        Checked { file, at, crc: Hasher::new() }
+        Checked { file, at, crc: Hasher::new(), lost: false }
     }
 
     /// The byte after the last one.
@@ -31,9 +33,14 @@ impl Checked {
     /// Makes what was written last, and gives the check sum of what came since the last call that succeeded.
     ///
     /// # Errors
-    /// When it can't be made durable.
+    /// When it can't be made durable, or couldn't once.
     pub(crate) fn seal(&mut self) -> io::Result<u32> {
-        self.file.sync_all()?;
+        if self.lost {
+            return Err(io::Error::other("it couldn't be made durable once: which bytes are on the disk isn't known"));
+        }
+        let synced = dfc_trial::point("file-sync").and_then(|()| self.file.sync_all());
+        self.lost = synced.is_err();
+        synced?;
         Ok(std::mem::take(&mut self.crc).finalize())
     }
 }

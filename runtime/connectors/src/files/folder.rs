@@ -17,8 +17,8 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::checked::holds;
 use super::output::Mode;
-use super::paths::{io_error, refuse_nul};
-use super::place::{Claim, sync_folder};
+use super::paths::{io_error, passing, refuse_nul};
+use super::place::{Claim, make_folder, sync_folder};
 use super::spool::{MakePart, Part, Spool, names_of};
 use crate::text::sink::{MakeEncoder, closed};
 use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Sealed, Sink, SinkSummary, SpoolFile};
@@ -87,7 +87,7 @@ impl FolderSink {
     ) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", &options.path, &e);
         refuse_nul(&options.path)?;
-        fs::create_dir_all(&options.path).map_err(fail)?;
+        make_folder(options.path.as_ref()).map_err(fail)?;
         let folder = fs::canonicalize(&options.path).map_err(fail)?;
         let claim = Claim::new(&folder, &options.path)?;
         let resume = cx.epochs.as_ref().and_then(|epochs| epochs.resume.as_ref());
@@ -100,7 +100,7 @@ impl FolderSink {
         };
         let hidden = folder.join(format!(".dfc-{lineage}"));
         let keep = names_of(resume.iter().flat_map(|resume| &resume.sealed).flat_map(|sealed| &sealed.files));
-        fs::create_dir_all(&hidden).map_err(fail)?;
+        make_folder(&hidden).map_err(fail)?;
         let spool = Spool::new(&options.path, hidden.clone(), String::new(), options.roll.max(1), make_part, &keep)?;
         let this = FolderSink {
             epochs: cx.epochs.is_some(),
@@ -170,7 +170,7 @@ impl FolderSink {
         for ((file, spooled), name) in sealed.files.iter().zip(names_of(sealed.files.iter())).zip(&names) {
             let (from, to) = (self.hidden.join(spooled), self.folder.join(name));
             let folder = to.parent().unwrap_or(&self.folder).to_path_buf();
-            fs::create_dir_all(&folder).map_err(&fail)?;
+            make_folder(&folder).map_err(&fail)?;
             match fs::metadata(&from) {
                 Ok(meta) if meta.len() != file.to => return Err(self.lost("cut off")),
                 Ok(_) if compare && !holds(&from, [(file.from, file.to, file.crc)]).map_err(&fail)? => {
@@ -364,7 +364,9 @@ impl Sink for FolderSink {
             return Ok(());
         }
         let own = self.writing().own.contains(&sealed.number);
+        passing("parts-place")?;
         self.place(sealed, !own)?;
+        passing("parts-placed")?;
         self.note(&Applied {
             number: sealed.number,
             rows: applied.rows + sealed.rows,

@@ -28,6 +28,7 @@ pub(crate) use growing::{Begin, Growing, remove, where_they_were};
 pub(crate) use input::{Compression, Encoding, Input, encode, open_input, open_middle};
 pub(crate) use output::{Mode, Output, OutputOptions};
 pub(crate) use partition::Partitions;
+pub use paths::passing;
 pub(crate) use paths::{InputFile, distance, expand, glob_folder, input_file, io_error};
 pub(crate) use place::{Claim, Place, exists, folder_of, hidden_beside, publish, unfinished_beside};
 pub(crate) use position::{FilePosition, Identity, Tail, bad_position, other_file};

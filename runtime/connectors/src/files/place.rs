@@ -57,7 +57,7 @@ impl Place {
             Some(_) => fs::canonicalize(path).map_err(fail)?,
             None => {
                 if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-                    fs::create_dir_all(parent).map_err(fail)?;
+                    make_folder(parent).map_err(fail)?;
                 }
                 absent_target(path).map_err(fail)?
             }
@@ -163,6 +163,7 @@ const LINEAGE: usize = 12;
 
 /// Gives a finished file its final name, which lasts.
 pub(crate) fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> {
+    dfc_trial::point("file-publish")?;
     if mode == Mode::Fail {
         // A link refuses an existing name, a rename would replace it.
         match fs::hard_link(temp, target) {
@@ -174,8 +175,22 @@ pub(crate) fn publish(temp: &Path, target: &Path, mode: Mode) -> io::Result<()> 
     } else {
         fs::rename(temp, target)?;
     }
+    dfc_trial::point("file-published")?;
     // The rename itself is durable only when the folder is.
     sync_folder(folder_of(target))
+}
+
+/// Makes a folder with those above it, durably: what is written into it would be lost with its name.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    let above = path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty());
+    let missing = above.take_while(|above| !above.exists()).count();
+    fs::create_dir_all(path)?;
+    // That it is there doesn't say that it lasts: a run that was killed may have made it and got no further.
+    path.ancestors().take(missing + 1).try_for_each(|made| match sync_folder(folder_of(made)) {
+        // Whoever may not read the folder above has been given this one by somebody else.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    })
 }
 
 /// Makes the names in a folder last.

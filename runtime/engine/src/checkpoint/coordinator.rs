@@ -14,6 +14,7 @@ use dfc_checkpoint::{
 };
 use dfc_connect::Sealed;
 use dfc_ir::plan::CheckpointSettings;
+use dfc_trial::{Planted, planted, turns};
 
 use super::apply::Applier;
 use crate::RunError;
@@ -56,7 +57,7 @@ pub(crate) struct Ledger {
     /// By sink: the epochs that are still needed.
     pub(crate) sealed: Vec<Vec<Sealed>>,
     pub(crate) rejects: Vec<Sealed>,
-    /// Whether the last manifest that exists is more than the start.
+    /// Whether a manifest of this run may exist that is more than the start: also one whose answer was lost.
     pub(crate) taken: bool,
 }
 
@@ -113,7 +114,7 @@ impl Coordinator {
             applier,
             abandoned: 0,
             last,
-            not_early_before: Instant::now(),
+            not_early_before: turns::now(),
             parts: 0,
             progressed,
         }
@@ -125,8 +126,8 @@ impl Coordinator {
     /// What stops the job.
     pub(crate) fn run(&mut self, over: &AtomicBool, cancelled: &AtomicBool) -> Result<(), RunError> {
         let interval = Duration::from_millis(self.settings.interval_ms);
-        let mut due = Instant::now() + interval;
-        let mut asked = Instant::now();
+        let mut due = turns::now() + interval;
+        let mut asked = turns::now();
         let mut held = false;
         loop {
             if over.load(Ordering::Acquire) || self.stopping() {
@@ -141,13 +142,13 @@ impl Coordinator {
             let spooled: u64 = self.scene.sinks.iter().map(|port| port.sink().open_bytes()).sum();
             let full = spooled >= self.settings.max_epoch_bytes;
             let behind = self.applier.behind() >= self.settings.max_unapplied as usize;
-            let early = Instant::now() >= self.not_early_before && self.worth_it();
+            let early = turns::now() >= self.not_early_before && self.worth_it();
             if held != (full && behind) {
                 held = full && behind;
                 self.hold_sinks(held);
             }
-            let savepoint = if asked.elapsed() >= Duration::from_millis(200) {
-                asked = Instant::now();
+            let savepoint = if (turns::now() - asked) >= Duration::from_millis(200) {
+                asked = turns::now();
                 self.checkpoints.savepoints_asked().unwrap_or_default().into_iter().next()
             } else {
                 None
@@ -166,12 +167,12 @@ impl Coordinator {
                 };
                 // Whoever asked has a time limit of its own.
                 let _ = self.checkpoints.answer_savepoint(&request, &answer);
-                due = Instant::now() + interval;
-            } else if !behind && (full || early || Instant::now() >= due) {
+                due = turns::now() + interval;
+            } else if !behind && (full || early || turns::now() >= due) {
                 self.take(CheckpointKind::Regular, None)?;
-                due = Instant::now() + interval;
+                due = turns::now() + interval;
             }
-            std::thread::sleep(LOOK.min(due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))));
+            turns::sleep(LOOK.min(due.saturating_duration_since(turns::now()).max(Duration::from_millis(1))));
         }
     }
 
@@ -247,7 +248,7 @@ impl Coordinator {
     fn take(&mut self, kind: CheckpointKind, note: Option<String>) -> Result<Taken, RunError> {
         let number = self.checkpoints.next_number().max(self.last + 1);
         self.last = number;
-        let begun = Instant::now();
+        let begun = turns::now();
         let at_micros = now_micros();
         self.scene.job.scheduler.hold();
         let complete = self.fly(number, begun);
@@ -270,8 +271,8 @@ impl Coordinator {
             Flown::Failed(why) => Err(Setback::GivenUp(why)),
             Flown::Complete(complete) => self.store(complete, kind, note, begun, at_micros, &mut report),
         };
-        report.duration_ms = begun.elapsed().as_millis() as u64;
-        self.not_early_before = Instant::now() + begun.elapsed() * REST;
+        report.duration_ms = (turns::now() - begun).as_millis() as u64;
+        self.not_early_before = turns::now() + (turns::now() - begun) * REST;
         match stored {
             Ok(()) => {
                 self.abandoned = 0;
@@ -307,13 +308,19 @@ impl Coordinator {
             let lanes = lanes.flat_map(|(id, (exchange, _))| (0..exchange.lanes()).map(move |lane| (id, lane)));
             (lanes.collect(), (0..sinks.len()).collect::<BTreeSet<_>>())
         });
+        turns::pass();
         // From here on no stage starts: what stands before those that haven't is recorded before any source sends the barrier.
         for (exchange, _) in exchanges.iter().filter(|(_, reader)| unstarted[*reader]) {
             exchange.record(number);
         }
-        sources.iter().flatten().for_each(|(port, _)| port.source.mark(number));
+        for (port, _) in sources.iter().flatten() {
+            turns::pass();
+            port.source.mark(number);
+        }
+        turns::pass();
         barriers.want(number);
         for port in sinks {
+            turns::pass();
             port.want(number)?;
         }
         let timeout = Duration::from_millis(self.settings.timeout_ms);
@@ -325,7 +332,7 @@ impl Coordinator {
                     return Ok(Flown::Failed(format!("`{node}` can't close its rows: {error}")));
                 }
                 Standing::Flying if self.stopping() => return Ok(Flown::Stopped),
-                Standing::Flying if begun.elapsed() >= timeout => {
+                Standing::Flying if (turns::now() - begun) >= timeout => {
                     let seconds = timeout.as_secs_f64();
                     return Ok(Flown::Failed(format!("it took longer than its time limit of {seconds} s")));
                 }
@@ -359,13 +366,14 @@ impl Coordinator {
             }
         }
         next.retain(|key, _| match key {
-            Key { kind: Kind::Build, .. } => true,
+            Key { kind: Kind::Build, stage, .. } => !(planted(Planted::EndedStateForgotten) && ended[*stage]),
             // What stood before a stage was put back there: it has been read since, or was recorded anew.
             Key { slot: 0, copy, .. } if *copy >= RESTORED => false,
             Key { stage, .. } if ended[*stage] => false,
             Key { stage, copy, .. } if *copy >= RESTORED => unstarted[*stage],
             key => live.contains(key),
         });
+        turns::pass();
         let counted = self.scene.job.errors.seal(number);
         let (rejected, rejects) = counted.map_err(fatal)?;
         let mut all_rejects = self.ledger.rejects.clone();
@@ -409,11 +417,16 @@ impl Coordinator {
             counters: Counters { rows_in, rows_out: progress.rows_out() },
             spool_bytes: all_sealed.iter().flatten().map(|sealed| sealed.bytes).sum(),
             state_bytes: report.state_bytes,
-            duration_ms: begun.elapsed().as_millis() as u64,
+            duration_ms: (turns::now() - begun).as_millis() as u64,
             alignment_ms: report.alignment_ms,
             savepoint_note: note,
             ..Manifest::new(kind, number, self.ledger.lineage.clone(), self.ledger.print.clone())
         };
+        turns::pass();
+        if planted(Planted::ApplyBeforeManifest) {
+            sealed.iter().for_each(|(sink, sealed)| self.applier.add(*sink, sealed.clone()));
+        }
+        self.ledger.taken |= !planted(Planted::LostAnswerForgotten);
         if let Err(error) = self.publish(&manifest) {
             // What was stored stays stored, under the names that the next manifest will give.
             self.ledger.stored = next;
@@ -425,6 +438,7 @@ impl Coordinator {
         self.ledger.rejects = all_rejects;
         self.ledger.sealed = all_sealed;
         self.ledger.taken = true;
+        turns::pass();
         tracing::info!(
             job = %self.scene.job.job,
             checkpoint = number,
@@ -436,7 +450,7 @@ impl Coordinator {
             alignment_ms = manifest.alignment_ms,
             event = "staged"
         );
-        self.scene.job.observer.event(&Event::Checkpoint { number, duration: begun.elapsed() });
+        self.scene.job.observer.event(&Event::Checkpoint { number, duration: (turns::now() - begun) });
         for (sink, sealed) in sealed {
             self.applier.add(sink, sealed);
         }
@@ -468,6 +482,7 @@ impl Coordinator {
             }
         }
         for item in pending.iter_mut() {
+            turns::pass();
             let content = std::mem::replace(&mut item.content, Content::Archived(Vec::new(), 0));
             let (bytes, rows) = match content {
                 Content::Saved(saved) => {
@@ -574,7 +589,7 @@ fn in_pieces(pending: Pending) -> Vec<Pending> {
 
 fn change(stored: &mut Stored, key: &Key, change: Change, part: dfc_checkpoint::Part) {
     let parts = stored.entry(key.clone()).or_default();
-    if change == Change::Replace {
+    if change == Change::Replace || planted(Planted::ChainBroken) {
         parts.clear();
     }
     parts.push(part);

@@ -1,11 +1,13 @@
 //! A run with checkpoints, from its first barrier to the moment when everything is visible. It may not know how tasks work.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dfc_connect::{Ledger as TargetLedger, Positions};
+use dfc_connect::{Ledger as TargetLedger, Positions, passing};
 use dfc_ir::StagePlan;
+use dfc_trial::{Planted, planted, turns};
 
 use super::apply::Applier;
 use super::coordinator::{Coordinator, Ledger, Scene};
@@ -14,7 +16,7 @@ use super::start::Begun;
 use crate::barrier::{Barriers, Participants, Stored};
 use crate::observe::Event;
 use crate::run::{JobCx, finish};
-use crate::schedule::Runnable;
+use crate::schedule::{Runnable, broke_down};
 use crate::setup::{Built, slot_of};
 use crate::sink::SinkPort;
 use crate::summary::SinkReport;
@@ -81,7 +83,7 @@ impl Supervised {
                 say_resumed(job, begun, loaded);
             }
         }
-        for (sink, sealed) in sealed.iter().enumerate() {
+        for (sink, sealed) in sealed.iter().enumerate().filter(|_| !planted(Planted::ApplySkipped)) {
             sealed.iter().for_each(|sealed| applier.add(sink, sealed.clone()));
         }
         let ledger = Ledger {
@@ -132,23 +134,22 @@ impl Supervised {
             let stopped = || failed.load(Ordering::Acquire);
             let applying = {
                 let (applier, checkpoints) = (applier.clone(), checkpoints.clone());
-                std::thread::Builder::new()
-                    .name("dfc-apply".into())
-                    .spawn_scoped(scope, move || applier.run(&checkpoints, &stopped))
+                turns::spawn(scope, "dfc-apply", move || applier.run(&checkpoints, &stopped))
             };
-            if let Err(error) = applying {
-                return Err(no_thread(&error));
-            }
+            let applying = match applying {
+                Ok(thread) => thread,
+                Err(error) => return Err(no_thread(&error)),
+            };
             let scheduler = job.scheduler.clone();
             let over = &over;
-            let coordinating =
-                std::thread::Builder::new().name("dfc-checkpoint".into()).spawn_scoped(scope, move || {
-                    let result = coordinator.run(over, cancelled);
-                    if let Err(error) = &result {
-                        scheduler.stop(error.clone());
-                    }
-                    coordinator
-                });
+            let coordinating = turns::spawn(scope, "dfc-checkpoint", move || {
+                // If it broke down unseen the tasks could wait for a barrier for ever.
+                let result = whole("checkpoint", || coordinator.run(over, cancelled));
+                if let Err(error) = &result {
+                    scheduler.stop(error.clone());
+                }
+                coordinator
+            });
             let ran = match &coordinating {
                 Ok(_) => job.scheduler.run(tasks, threads, cancelled),
                 Err(error) => Err(no_thread(error)),
@@ -156,7 +157,10 @@ impl Supervised {
             over.store(true, Ordering::Release);
             let ended = coordinating.map(|thread| thread.join());
             let result = match (ran, ended) {
-                (Ok(()), Ok(Ok(coordinator))) => job.errors.judge().and_then(|()| coordinator.conclude()),
+                (Ok(()), Ok(Ok(coordinator))) => {
+                    // Also here: the thread that applies must hear of the end.
+                    whole("checkpoint", || job.errors.judge().and_then(|()| coordinator.conclude()))
+                }
                 (Err(error), _) => Err(error),
                 (Ok(()), _) => Err(RunError::Internal {
                     node: "checkpoint".into(),
@@ -165,6 +169,9 @@ impl Supervised {
             };
             failed.store(result.is_err(), Ordering::Release);
             applier.close();
+            if let Err(panic) = applying.join() {
+                std::panic::resume_unwind(panic);
+            }
             result
         })?;
         let rejects = self.job.errors.finish()?;
@@ -173,6 +180,11 @@ impl Supervised {
         self.coordinator.finished(number);
         Ok((reports, rejects))
     }
+}
+
+/// The work's result; a panic as an error of its own.
+fn whole<T>(node: &str, work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broke_down(node, panic.as_ref())))
 }
 
 fn no_thread(error: &std::io::Error) -> RunError {
@@ -190,7 +202,9 @@ fn check_targets(begun: &Begun, sinks: &[Arc<SinkPort>]) -> Result<Vec<u64>, Run
             applied.push(number);
             continue;
         }
-        let known = port.sink().ledger().map_err(|error| RunError::Connect { node: port.node.to_string(), error })?;
+        let known = passing("restore-ledger")
+            .and_then(|()| port.sink().ledger())
+            .map_err(|error| RunError::Connect { node: port.node.to_string(), error })?;
         let target = |message: String, help: &str| RunError::Target {
             node: port.node.to_string(),
             message,

@@ -9,5 +9,6 @@ mod joins;
 mod model;
 mod operators;
 mod rejects;
+mod simulated;
 mod stress;
 mod support;

@@ -2,18 +2,20 @@
 //! real ones would.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use dfc_batch::{Batch, RowError};
+use dfc_checkpoint::disk::ModelDisk;
 use dfc_connect::{
     ConnectError, Encoded, Encoder, Ledger, Next, OpenContext, Positions, Reader, Sealed, Sink, SinkSummary, Source,
     SourceCounters, SplitPosition,
 };
-use dfc_engine::ConnectorSet;
+use dfc_engine::{Builtin, ConnectorSet};
 use dfc_ir::Schema;
 use dfc_ir::plan::{SinkSpec, SourceSpec};
+use dfc_trial::turns;
 use serde_json::json;
 
 /// The outside world.
@@ -24,12 +26,19 @@ pub struct World(Arc<Inner>);
 struct Inner {
     sources: Mutex<HashMap<String, Arc<Vec<Batch>>>>,
     targets: Mutex<HashMap<String, Target>>,
+    /// By sinks without epochs.
+    written: Mutex<HashMap<String, Vec<Batch>>>,
     /// So many batches are read before the run breaks down; below 0: it doesn't.
     fuse: AtomicI64,
     /// Seeds what goes wrong at random.
     dice: AtomicU64,
     /// From so many rows on it is worth applying them early; 0: never.
     worth: AtomicU64,
+    /// The machine's disk: each operation of the connectors counts as one of its, and when it has stopped they have too.
+    disk: Option<ModelDisk>,
+    /// Before the operation of this number somebody presses Ctrl-C.
+    cancel_at: AtomicU64,
+    cancelled: Mutex<Arc<AtomicBool>>,
 }
 
 /// A target with a ledger.
@@ -41,6 +50,39 @@ struct Target {
 }
 
 impl World {
+    /// The world around a machine with this disk.
+    pub fn around(disk: &ModelDisk) -> World {
+        World(Arc::new(Inner {
+            fuse: AtomicI64::new(-1),
+            disk: Some(disk.clone()),
+            cancel_at: AtomicU64::new(u64::MAX),
+            ..Inner::default()
+        }))
+    }
+
+    /// Sets this flag before the operation of this number.
+    pub fn cancel_at(&self, operation: u64, cancelled: &Arc<AtomicBool>) {
+        *self.0.cancelled.lock().unwrap() = cancelled.clone();
+        self.0.cancel_at.store(operation, Ordering::SeqCst);
+    }
+
+    /// Something is about to happen outside.
+    fn operation(&self) -> Result<(), ConnectError> {
+        let Some(disk) = &self.0.disk else { return Ok(()) };
+        if disk.operations() >= self.0.cancel_at.load(Ordering::SeqCst) {
+            self.0.cancelled.lock().unwrap().store(true, Ordering::SeqCst);
+        }
+        disk.elsewhere().map_err(|error| match disk.is_stopped() {
+            // Nothing that would be tried again.
+            true => ConnectError::new("R0699", "the machine has stopped"),
+            false => ConnectError::new("R0203", error.to_string()),
+        })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.disk.as_ref().is_some_and(ModelDisk::is_stopped)
+    }
+
     pub fn put(&self, name: &str, batches: Vec<Batch>) {
         self.0.sources.lock().unwrap().insert(name.into(), Arc::new(batches));
     }
@@ -60,6 +102,11 @@ impl World {
         self.targets().get(name).map(|target| target.rows.clone()).unwrap_or_default()
     }
 
+    /// What was written without epochs.
+    pub fn written(&self, name: &str) -> Vec<Batch> {
+        self.0.written.lock().unwrap().get(name).cloned().unwrap_or_default()
+    }
+
     /// Epochs that are still spooled.
     pub fn spooled(&self, name: &str) -> usize {
         self.targets().get(name).map_or(0, |target| target.spool.len())
@@ -70,6 +117,9 @@ impl World {
     }
 
     fn unlucky(&self, one_in: u64) -> bool {
+        if let Some(random) = turns::random(one_in) {
+            return random == 0;
+        }
         let mut z = self.0.dice.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -79,6 +129,10 @@ impl World {
 
 impl ConnectorSet for World {
     fn open_source(&self, spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
+        self.operation()?;
+        if spec.connector == "generate" {
+            return Ok(Box::new(Slow { world: self.clone(), source: Builtin.open_source(spec, cx)? }));
+        }
         let batches = self.0.sources.lock().unwrap().get(&spec.connector).cloned().unwrap_or_default();
         let at = |positions: &Positions| positions.splits[0].position["batch"].as_u64().unwrap_or(0) as usize;
         let first = cx.positions.as_ref().map_or(0, at);
@@ -93,6 +147,7 @@ impl ConnectorSet for World {
     }
 
     fn open_sink(&self, spec: &SinkSpec, _schema: &Schema, cx: &OpenContext) -> Result<Box<dyn Sink>, ConnectError> {
+        self.operation()?;
         let mut targets = self.targets();
         let target = targets.entry(spec.connector.clone()).or_default();
         match cx.epochs.as_ref().and_then(|epochs| epochs.resume.as_ref()) {
@@ -170,6 +225,7 @@ struct ModelReader {
 
 impl Reader for ModelReader {
     fn next(&mut self, _errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
+        turns::pass();
         let mut state = self.state.lock().unwrap();
         if state.mark > self.seen {
             self.seen = state.mark;
@@ -182,13 +238,63 @@ impl Reader for ModelReader {
         if self.world.0.fuse.load(Ordering::SeqCst) >= 0 && self.world.0.fuse.fetch_sub(1, Ordering::SeqCst) == 0 {
             return Err(ConnectError::new("R0203", "the lights went out"));
         }
+        self.world.operation()?;
         let seq = (state.next - self.first) as u64;
         state.next += 1;
         drop(state);
         // So long that checkpoints fall between batches.
-        std::thread::sleep(Duration::from_micros(300));
+        turns::sleep(Duration::from_micros(300));
         self.counters.rows.fetch_add(batch.rows as u64, Ordering::Relaxed);
         Ok(Next::Batch(Batch { seq, ..batch.clone() }))
+    }
+}
+
+/// A source as it is shipped, so slow that checkpoints fall between its batches.
+struct Slow {
+    world: World,
+    source: Box<dyn Source>,
+}
+
+struct SlowReader {
+    world: World,
+    reader: Box<dyn Reader>,
+}
+
+impl Source for Slow {
+    fn reader(&self, task: usize) -> Result<Box<dyn Reader>, ConnectError> {
+        Ok(Box::new(SlowReader { world: self.world.clone(), reader: self.source.reader(task)? }))
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        self.source.total_bytes()
+    }
+
+    fn max_tasks(&self) -> usize {
+        self.source.max_tasks()
+    }
+
+    fn counters(&self) -> Arc<SourceCounters> {
+        self.source.counters()
+    }
+
+    fn resumable(&self) -> Result<(), String> {
+        self.source.resumable()
+    }
+
+    fn mark(&self, number: u64) {
+        self.source.mark(number);
+    }
+
+    fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
+        self.source.positions(number)
+    }
+}
+
+impl Reader for SlowReader {
+    fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
+        self.world.operation()?;
+        turns::sleep(Duration::from_micros(300));
+        self.reader.next(errors)
     }
 }
 
@@ -204,6 +310,7 @@ impl Sink for ModelSink {
     }
 
     fn write(&self, encoded: Encoded, _rows: u64) -> Result<(), ConnectError> {
+        self.world.operation()?;
         if let Encoded::Rows(batch) = encoded {
             self.open.lock().unwrap().push(batch);
         }
@@ -211,11 +318,17 @@ impl Sink for ModelSink {
     }
 
     fn finish(&self) -> Result<SinkSummary, ConnectError> {
+        self.world.operation()?;
+        let open = std::mem::take(&mut *self.open.lock().unwrap());
+        self.world.0.written.lock().unwrap().insert(self.name.clone(), open);
         let rows = self.world.rows(&self.name).iter().map(|batch| batch.rows as u64).sum();
         Ok(SinkSummary { target: Some(self.name.clone()), rows, bytes: 0 })
     }
 
     fn abort(&self) {
+        if self.world.is_stopped() {
+            return;
+        }
         self.world.targets().entry(self.name.clone()).or_default().spool.clear();
     }
 
@@ -232,6 +345,7 @@ impl Sink for ModelSink {
     }
 
     fn seal(&self, number: u64) -> Result<Sealed, ConnectError> {
+        self.world.operation()?;
         if self.world.unlucky(12) {
             return Err(ConnectError::new("R0205", "the spool is out of paper"));
         }
@@ -242,6 +356,8 @@ impl Sink for ModelSink {
     }
 
     fn apply(&self, sealed: &Sealed) -> Result<(), ConnectError> {
+        self.world.operation()?;
+        turns::pass();
         let mut targets = self.world.targets();
         let target = targets.entry(self.name.clone()).or_default();
         if sealed.number > target.applied {
@@ -253,6 +369,10 @@ impl Sink for ModelSink {
             target.applied = sealed.number;
             target.spool.remove(&sealed.number);
         }
+        drop(targets);
+        turns::pass();
+        // The answer's way back.
+        self.world.operation()?;
         if self.world.unlucky(9) {
             return Err(ConnectError::new("R0203", "the answer was lost"));
         }
@@ -260,6 +380,7 @@ impl Sink for ModelSink {
     }
 
     fn ledger(&self) -> Result<Ledger, ConnectError> {
+        self.world.operation()?;
         let targets = self.world.targets();
         Ok(targets.get(&self.name).map_or(Ledger::Missing, |target| Ledger::Applied(target.applied)))
     }
