@@ -73,7 +73,7 @@ fn a_damaged_part_of_the_state_names_the_way_round() {
             .iter()
             .flat_map(|operator| operator["parts"].as_array().expect("parts"))
     });
-    let part = operators.filter(|part| part["created_by"].as_u64() == Some(newest)).last();
+    let part = operators.rev().find(|part| part["created_by"].as_u64() == Some(newest));
     let name = part.expect("a part of its own")["name"].as_str().expect("a name").to_owned();
     flip(&dir.path().join(".dfc/going/parts").join(name), 40);
     mend(&dir, sink);

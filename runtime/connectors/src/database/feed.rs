@@ -120,7 +120,7 @@ pub(crate) struct Settings {
 
 enum Item {
     /// With the place after them.
-    Rows(usize, Chunk, Reached),
+    Rows(usize, Box<Chunk>, Box<Reached>),
     Ended(usize),
 }
 
@@ -347,14 +347,14 @@ impl Reader for DatabaseReader {
             match state.queue.pop_front() {
                 Some(Item::Ended(split)) => state.splits[split].ended = true,
                 Some(Item::Rows(split, chunk, reached)) => {
-                    state.splits[split].reached = reached;
+                    state.splits[split].reached = *reached;
                     let seq = state.seq;
                     state.seq += 1;
                     drop(guard);
                     shared.room.notify_one();
                     shared.counters.bytes.fetch_add(chunk.bytes, Ordering::Relaxed);
                     shared.counters.rows.fetch_add(chunk.rows as u64, Ordering::Relaxed);
-                    let Chunk { columns, rows, faults, locate, .. } = chunk;
+                    let Chunk { columns, rows, faults, locate, .. } = *chunk;
                     return Ok(Next::Batch(match faults.is_empty() {
                         true => Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) },
                         false => faults.leave_out(columns, rows, seq, locate, errors),
@@ -506,7 +506,7 @@ impl Shared {
                     if chunk.rows == 0 && chunk.faults.is_empty() {
                         return !self.stopped();
                     }
-                    self.put(Item::Rows(at, chunk, reached.clone()))
+                    self.put(Item::Rows(at, Box::new(chunk), Box::new(reached.clone())))
                 })?;
             }
             let Some(poll) = follows.filter(|_| limit.is_none()) else { return Ok(()) };

@@ -260,7 +260,7 @@ fn a_part_that_was_moved_unnoted_keeps_its_name_to_itself() {
     sink.apply(&sealed).unwrap();
     drop(sink);
     std::fs::write(&marker, before).unwrap();
-    let sink = open(&pairs, &spool, resume(&[sealed.clone()])).unwrap();
+    let sink = open(&pairs, &spool, resume(std::slice::from_ref(&sealed))).unwrap();
     put_numbers(&*sink, 3..9);
     sink.apply(&sealed).unwrap();
     sink.apply(&sink.seal(2).unwrap()).unwrap();
