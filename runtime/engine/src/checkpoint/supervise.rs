@@ -148,7 +148,7 @@ impl Supervised {
                 if let Err(error) = &result {
                     scheduler.stop(error.clone());
                 }
-                coordinator
+                (coordinator, result)
             });
             let ran = match &coordinating {
                 Ok(_) => job.scheduler.run(tasks, threads, cancelled),
@@ -157,7 +157,9 @@ impl Supervised {
             over.store(true, Ordering::Release);
             let ended = coordinating.map(|thread| thread.join());
             let result = match (ran, ended) {
-                (Ok(()), Ok(Ok(coordinator))) => {
+                // What it failed at may have ended with the tasks: what it held is no longer whole.
+                (Ok(()), Ok(Ok((_, Err(error))))) => Err(error),
+                (Ok(()), Ok(Ok((coordinator, Ok(()))))) => {
                     // Also here: the thread that applies must hear of the end.
                     whole("checkpoint", || job.errors.judge().and_then(|()| coordinator.conclude()))
                 }
