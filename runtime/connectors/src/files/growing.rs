@@ -2,8 +2,9 @@
 //! checkpoint makes it durable and notes its length; whoever goes on compares it with what was noted and cuts it back to that. At the end it
 //! is renamed: it appears whole or not at all. It may not know what is written.
 //!
-//! After the end another run of the same lineage may go on with new rows (`rerun: continue`). For the file that is another life: it is
-//! written anew, with `append` behind what the last life has left. Lives are numbered; what is sealed says to which it belongs.
+//! After the end another run of the same lineage may go on with new rows (`rerun: continue`, with `append`). For the file that is another
+//! life, behind what the last one has left. Lives are numbered; what is sealed says to which it belongs. A file that each run replaces is
+//! taken back when a run goes back to a checkpoint from before its end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
