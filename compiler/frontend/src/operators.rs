@@ -123,7 +123,7 @@ pub struct Condition {
     pub negated: bool,
     /// The parameter.
     pub param: String,
-    /// The name it must have been given, or [`FOLDER`]; `None`: it is given, and not `false`.
+    /// The name it must have been given, or `FOLDER`; `None`: it is given, and not `false`.
     pub value: Option<String>,
 }
 

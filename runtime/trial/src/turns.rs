@@ -1,5 +1,5 @@
 //! Who goes on next. A run's threads wait here for time and for one another, as they would with the standard library. In a simulated run
-//! ([`Simulation`], with the feature `on`) only one of them goes on at a time, on a clock of its own, in an order drawn from a seed: the same
+//! (`Simulation`, with the feature `on`) only one of them goes on at a time, on a clock of its own, in an order drawn from a seed: the same
 //! seed, the same run.
 //!
 //! Between two calls of this module a thread is alone, so it mustn't call any of them while it holds a lock that another thread wants.
