@@ -1,4 +1,4 @@
-//! Computed fields that nothing reads (`W0401`), and declarations that nothing uses (`W0203`).
+//! Computed fields that nothing reads (`W0401`).
 //!
 //! A field is followed through the streams by what each of them reads of its inputs: one query an item, so that an edit asks
 //! only the neighbours anew.

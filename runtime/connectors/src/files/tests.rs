@@ -55,9 +55,14 @@ proptest! {
         pairs.extend(more);
         // Somebody who looks sees nothing before the end, and nothing else beside it. (What goes on after the end has a hidden copy.)
         let visible = || folder.names().into_iter().filter(|name| !name.starts_with('.')).collect::<Vec<_>>();
-        let look = |_: usize| assert!(visible().is_empty() || visible() == [file]);
+        let sizes = std::cell::RefCell::new(Vec::new());
+        let look = |_: usize| {
+            assert!(visible().is_empty() || visible() == [file]);
+            sizes.borrow_mut().extend(std::fs::metadata(folder.path(file)).map(|meta| meta.len()));
+        };
         let summary = write_with_kills(connector, &pairs, &schema, &rows, seed, &look).unwrap();
         let size = std::fs::metadata(folder.path(file)).unwrap().len();
+        prop_assert!(sizes.borrow().iter().all(|seen| *seen == size), "whole whenever it is there: {sizes:?} of {size}");
         prop_assert_eq!((summary.rows, summary.bytes), (count as u64, size));
         prop_assert_eq!(read(connector, &pairs, &schema).unwrap().rows, rows);
         prop_assert_eq!(folder.names(), [file]);
