@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use dfc_diagnostics::Severity;
 use dfc_grammar::ast::{Call, Expr, ItemKind, Span};
 use dfc_ir::plan::{Op, SinkSpec, SourceSpec};
 use dfc_ir::{DataType, Field, Schema, Site, Type};
@@ -31,6 +32,7 @@ use dfc_typeck::{
 };
 
 use crate::db::{Db, SourceFile};
+use crate::globals::globals;
 use crate::graph::is_cyclic;
 use crate::items::{ItemNode, find};
 use crate::places::PartIndex;
@@ -104,9 +106,18 @@ pub enum Input {
 /// Checks a source, stream or sink.
 #[salsa::tracked]
 pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<ItemCheck> {
+    let check = checked(db, root, item, seen(db, root, item));
+    if check.diagnostics.iter().all(|found| found.severity != Severity::Error) {
+        return Arc::new(check);
+    }
+    // What is near an unknown name is looked for among all names.
+    Arc::new(checked(db, root, item, globals(db, root)))
+}
+
+fn checked<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>, globals: &Arc<Globals>) -> ItemCheck {
     let key = item.key(db);
     let kind = item.kind(db);
-    let mut cx = ItemContext::new(db, root, &seen(db, root, item).globals, key, kind);
+    let mut cx = ItemContext::new(db, root, globals, key, kind);
     let mut check = ItemCheck::default();
     match kind.as_ref() {
         ItemKind::Source(source) => {
@@ -126,7 +137,7 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
     check.computed = cx.computed;
     (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
     check.outside = cx.outside;
-    Arc::new(check)
+    check
 }
 
 /// The rows that a source or stream gives: all that its readers look at. Changes only when they do.

@@ -4,106 +4,76 @@
 //! It may not know what an item does with what it sees.
 
 use std::collections::{BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use dfc_typeck::{Globals, Namespace};
+use dfc_typeck::{Global, Globals, Namespace, RecordType, UserFn};
 
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
-use crate::items::{ItemNode, Slot, find, program};
+use crate::items::{ItemNode, program};
 
-/// The declarations as an item sees them. Two are equal where the program has the same names and what the item mentions,
-/// itself or by a function or an operator that it uses, is the same.
-#[derive(Debug, Clone)]
-pub struct Seen {
-    print: u64,
-    /// All of them.
-    pub globals: Arc<Globals>,
-}
-
-impl PartialEq for Seen {
-    fn eq(&self, other: &Self) -> bool {
-        self.print == other.print
-    }
-}
-
-impl Eq for Seen {}
-
-/// The declarations as an item sees them.
+/// The declarations that an item mentions, itself or by a function or an operator that it uses. All others are left out, and so
+/// are the streams' names: these only make an error's words better.
 #[salsa::tracked]
-pub fn seen<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Seen {
-    let globals = globals(db, root);
-    let mut hasher = DefaultHasher::new();
-    keys(db, root).hash(&mut hasher);
-    for name in &mentioned(db, root, item) {
-        name.hash(&mut hasher);
-        globals.values.get(name).hash(&mut hasher);
-        globals.functions.get(name).hash(&mut hasher);
-        globals.records.get(name).hash(&mut hasher);
-        globals.streams.contains(name).hash(&mut hasher);
-    }
-    Seen { print: hasher.finish(), globals: globals.clone() }
-}
-
-/// Every name that means something without a row, streams left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Keys {
-    print: u64,
-    names: Arc<HashSet<String>>,
-}
-
-impl Hash for Keys {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.print.hash(state);
-    }
-}
-
-#[salsa::tracked]
-fn keys(db: &dyn Db, root: SourceFile) -> Keys {
-    let globals = globals(db, root);
-    let mut hasher = DefaultHasher::new();
-    let kinds: [Vec<&String>; 4] = [
-        globals.values.keys().collect(),
-        globals.functions.keys().collect(),
-        globals.records.keys().collect(),
-        globals.broken.iter().collect(),
-    ];
-    kinds.hash(&mut hasher);
-    let names = kinds.into_iter().flatten().cloned().collect();
-    Keys { print: hasher.finish(), names: Arc::new(names) }
-}
-
-/// The names of functions and of users' operators: what is mentioned by way of another item goes through these.
-#[salsa::tracked]
-fn callable(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<Slot>> {
-    let program = program(db, root);
-    let of = |namespace| program.declared(namespace).map(|(slot, _)| slot.clone());
-    Arc::new(of(Namespace::Fn).chain(of(Namespace::Operator)).collect())
-}
-
-#[salsa::tracked]
-fn streams(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<String>> {
-    Arc::new(globals(db, root).streams.clone())
-}
-
-/// The names of declarations that an item mentions, also through what it uses.
-fn mentioned<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> BTreeSet<String> {
-    let (keys, streams, callable) = (keys(db, root), streams(db, root), callable(db, root));
-    let mut out = BTreeSet::new();
+pub fn seen<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Globals> {
+    let declared = declared(db, root);
+    let mut out = Globals::default();
+    let mut done: BTreeSet<&str> = BTreeSet::new();
     let mut open = vec![item];
     while let Some(item) = open.pop() {
-        for name in names(db, item).iter() {
-            let known = keys.names.contains(name) || streams.contains(name);
-            // A user's operator is no value, but what its declaration mentions counts.
-            let used = [Namespace::Fn, Namespace::Operator].map(|namespace| Slot::new(namespace, name.as_str()));
-            let mut used = used.iter().filter(|slot| callable.contains(*slot)).peekable();
-            if (known || used.peek().is_some()) && out.insert(name.clone()) {
-                open.extend(used.filter_map(|slot| find(db, root, slot.namespace, name)));
+        for name in names(db, item).iter().filter(|name| declared.contains(*name)) {
+            if done.insert(name) {
+                let meaning = meaning(db, root, name.clone());
+                meaning.put(name, &mut out);
+                open.extend(&meaning.through);
             }
         }
     }
-    out
+    Arc::new(out)
+}
+
+/// Every name that is declared, those of streams left out.
+#[salsa::tracked]
+fn declared(db: &dyn Db, root: SourceFile) -> Arc<HashSet<String>> {
+    let (globals, program) = (globals(db, root), program(db, root));
+    let values = globals.values.keys().chain(globals.functions.keys()).chain(globals.records.keys());
+    let names = values.chain(&globals.broken).map(String::as_str).chain(program.names_of(Namespace::Operator));
+    Arc::new(names.map(str::to_owned).collect())
+}
+
+/// What a name means in a program where no row is asked. It may mean several things at once, each in its own namespace.
+#[derive(Debug, Clone, PartialEq, Eq, salsa::SalsaValue)]
+struct Meaning<'db> {
+    value: Option<Global>,
+    function: Option<Arc<UserFn>>,
+    record: Option<RecordType>,
+    broken: bool,
+    /// Functions and operators of this name: what their declarations mention counts too.
+    through: Vec<ItemNode<'db>>,
+}
+
+impl Meaning<'_> {
+    fn put(&self, name: &str, out: &mut Globals) {
+        out.values.extend(self.value.clone().map(|value| (name.to_owned(), value)));
+        out.functions.extend(self.function.clone().map(|function| (name.to_owned(), function)));
+        out.records.extend(self.record.clone().map(|record| (name.to_owned(), record)));
+        out.broken.extend(self.broken.then(|| name.to_owned()));
+    }
+}
+
+/// What a name means in a program. Who asks so depends on that name only.
+#[salsa::tracked]
+fn meaning<'db>(db: &'db dyn Db, root: SourceFile, name: String) -> Meaning<'db> {
+    let (globals, program) = (globals(db, root), program(db, root));
+    let through = [Namespace::Fn, Namespace::Operator].into_iter().filter_map(|of| program.find(of, &name)).collect();
+    Meaning {
+        value: globals.values.get(&name).cloned(),
+        function: globals.functions.get(&name).cloned(),
+        record: globals.records.get(&name).cloned(),
+        broken: globals.broken.contains(&name),
+        through,
+    }
 }
 
 /// Every text in an item's tree: its names, and some that are none.
