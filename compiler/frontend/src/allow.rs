@@ -97,7 +97,7 @@ fn codes(comment: &str) -> Option<Vec<(String, usize)>> {
 }
 
 /// Takes out what comments of these files switch off, and says which comments name no lint.
-pub fn apply(db: &dyn Db, program: &Program<'_>, files: &[SourceFile], found: &mut Vec<Diagnostic>) {
+pub fn apply(db: &dyn Db, program: &Program, files: &[SourceFile], found: &mut Vec<Diagnostic>) {
     let by_file = program.files.iter().map(|file| files.contains(file).then(|| allowed(db, *file)));
     let by_file: Vec<Option<&Arc<Allowed>>> = by_file.collect();
     found.retain(|problem| {

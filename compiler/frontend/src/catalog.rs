@@ -77,7 +77,8 @@ impl Asked {
         if let Some(known) = state.known.get(request) {
             return *known;
         }
-        let outside = Outside::new(db, Arc::new(answer(state.catalog.as_ref(), request)));
+        let found = Arc::new(answer(state.catalog.as_ref(), request));
+        let outside = Outside::builder(found).durability(salsa::Durability::HIGH).new(db);
         state.known.insert(request.clone(), outside);
         outside
     }
@@ -135,7 +136,7 @@ pub fn refresh(db: &mut crate::db::Database) {
         let found = asked.now(&request);
         if **outside.found(db) != found {
             // The old answer comes back; nobody wants it.
-            let _ = outside.set_found(db).to(Arc::new(found));
+            let _ = outside.set_found(db).with_durability(salsa::Durability::HIGH).to(Arc::new(found));
         }
     }
 }

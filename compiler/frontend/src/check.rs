@@ -38,7 +38,7 @@ use crate::items::{ItemNode, find};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
 use crate::seen::seen;
-use crate::unused::Computed;
+use crate::unused::{Computed, Reads, reads};
 
 /// What checking an item gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,6 +57,8 @@ pub struct ItemCheck {
     pub diagnostics: Vec<LocalDiagnostic>,
     /// Fields that its nodes compute.
     pub computed: Vec<Computed>,
+    /// What it reads of other items.
+    pub reads: Reads,
     /// Of a sink: each chain's connector and the fields it is given.
     pub sinks: Vec<(String, Option<Schema>)>,
     /// Its sources whose fields come from outside.
@@ -105,7 +107,7 @@ pub enum Input {
 
 /// Checks a source, stream or sink.
 #[salsa::tracked]
-pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<ItemCheck> {
+pub fn item_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<ItemCheck> {
     let check = checked(db, root, item, seen(db, root, item));
     if check.diagnostics.iter().all(|found| found.severity != Severity::Error) {
         return Arc::new(check);
@@ -114,7 +116,7 @@ pub fn item_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -
     Arc::new(checked(db, root, item, globals(db, root)))
 }
 
-fn checked<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>, globals: &Arc<Globals>) -> ItemCheck {
+fn checked(db: &dyn Db, root: SourceFile, item: ItemNode, globals: &Arc<Globals>) -> ItemCheck {
     let key = item.key(db);
     let kind = item.kind(db);
     let mut cx = ItemContext::new(db, root, globals, key, kind);
@@ -137,6 +139,7 @@ fn checked<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>, globals:
     check.computed = cx.computed;
     (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
     check.outside = cx.outside;
+    check.reads = reads(&check);
     check
 }
 
@@ -151,13 +154,13 @@ pub struct Rows {
 
 /// The rows that a source or stream gives.
 #[salsa::tracked]
-pub fn stream_rows<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Rows {
+pub fn stream_rows(db: &dyn Db, root: SourceFile, item: ItemNode) -> Rows {
     let check = item_check(db, root, item);
     Rows { columns: check.columns.clone(), facts: check.facts.clone() }
 }
 
 /// The fields of a source or stream.
-pub fn stream_columns<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> &'db Option<Arc<Vec<Column>>> {
+pub fn stream_columns(db: &dyn Db, root: SourceFile, item: ItemNode) -> &Option<Arc<Vec<Column>>> {
     &stream_rows(db, root, item).columns
 }
 

@@ -6,10 +6,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dfc_grammar::Parse;
 use dfc_grammar::ast::Item;
+use salsa::{Durability, Setter as _};
 
 use crate::catalog::{Asked, Outside, Request};
 use crate::files::FileSystem;
+use crate::parts::{ItemNode, Mistakes, hold, inputs, refresh};
 
 /// Why there is no text, where a file is not there at all.
 pub const NO_SUCH_FILE: &str = "there is no such file";
@@ -29,6 +32,12 @@ pub struct SourceFile {
     pub twin_of: Option<SourceFile>,
     /// Of a recalling twin: what its broken items last were.
     pub remembered: Arc<Vec<Item>>,
+    /// Its sound items, in source order; of a recalling twin the broken ones too.
+    pub items: Vec<ItemNode>,
+    /// The first byte of each of its items.
+    pub starts: Arc<Vec<u32>>,
+    /// What is known of its mistakes.
+    pub mistakes: Mistakes,
 }
 
 /// The values given on the command line.
@@ -73,6 +82,8 @@ struct Files {
     twins: HashMap<u32, SourceFile>,
     /// Files whose text was set by the editor.
     overlays: HashSet<PathBuf>,
+    /// Nodes of items that are in no file now, by the index of the file that they were in.
+    spare: HashMap<u32, Vec<ItemNode>>,
 }
 
 /// The database.
@@ -102,7 +113,15 @@ impl Db for Database {
             return file;
         }
         let text = read(self.system.as_ref(), path);
-        let file = SourceFile::new(self, files.by_index.len() as u32, path.to_path_buf(), text, None, Arc::default());
+        let index = files.by_index.len() as u32;
+        let parsed = Arc::new(text.as_ref().map_or_else(|_| Parse::default(), |text| dfc_grammar::parse(text)));
+        let (items, starts, mistakes) = inputs(self, index, false, &text, &parsed);
+        if let Ok(text) = &text {
+            lock(&self.parsed).insert(index, (text.clone(), parsed));
+        }
+        let file = SourceFile::builder(index, path.to_path_buf(), text, None, Arc::default(), items, starts, mistakes)
+            .durability(Durability::HIGH)
+            .new(self);
         files.by_identity.insert(identity, file);
         files.by_index.push(file);
         file
@@ -116,8 +135,17 @@ impl Db for Database {
         if let Some(&twin) = files.twins.get(&file.index(self)) {
             return twin;
         }
-        let (path, text) = (file.path(self).clone(), file.text(self).clone());
-        let twin = SourceFile::new(self, files.by_index.len() as u32, path, text, Some(file), Arc::default());
+        // Not by a query: whoever is being computed doesn't depend on what is only copied.
+        let (text, parsed) = match self.parsed_before(file) {
+            Some((text, parsed)) => (Ok(text), parsed),
+            None => (file.text(self).clone(), Arc::default()),
+        };
+        let (path, index) = (file.path(self).clone(), files.by_index.len() as u32);
+        let held = files.overlays.contains(&self.system.identity(&path));
+        let (items, starts, mistakes) = inputs(self, index, held, &text, &parsed);
+        let twin = SourceFile::builder(index, path, text, Some(file), Arc::default(), items, starts, mistakes)
+            .durability(Durability::HIGH)
+            .new(self);
         files.twins.insert(file.index(self), twin);
         files.by_index.push(twin);
         twin
@@ -169,7 +197,8 @@ impl Database {
             parsed: Arc::default(),
             executed,
         };
-        Given::new(&db, BTreeMap::new());
+        // Found again as the only one of its kind.
+        let _ = Given::builder(BTreeMap::new()).durability(Durability::HIGH).new(&db);
         db
     }
 
@@ -186,8 +215,14 @@ impl Database {
     /// Puts an editor's text before what is on the disk.
     pub fn set_text(&mut self, file: SourceFile, text: String) {
         let identity = self.system.identity(file.path(self));
-        lock(&self.files).overlays.insert(identity);
+        let new = lock(&self.files).overlays.insert(identity);
         self.put(file, Ok(text.into()));
+        if new {
+            hold(self, file);
+            if let Some(twin) = self.existing_twin(file) {
+                hold(self, twin);
+            }
+        }
     }
 
     /// Takes an editor's text away: what is on the disk counts again.
@@ -215,35 +250,48 @@ impl Database {
         lock(&self.files).twins.get(&file.index(self)).copied()
     }
 
-    /// Sets what a twin's broken items last were.
+    /// Sets what a twin's broken items last were, after its text was set.
     pub fn set_remembered(&mut self, twin: SourceFile, items: Arc<Vec<Item>>) {
-        use salsa::Setter as _;
         if *twin.remembered(self) != items {
             // The old items come back; nobody wants them.
             let _ = twin.set_remembered(self).to(items);
         }
+        self.refresh(twin);
     }
 
-    /// Sets a file's text, and its twin's. Setting waits until every clone of the database is gone: queries that run on
-    /// one are cancelled.
+    /// Sets a file's text and what it is made of, and its twin's text: what that one is made of is known when it is known what is
+    /// remembered. Setting waits until every clone of the database is gone: queries that run on one are cancelled.
     fn put(&mut self, file: SourceFile, text: Result<Arc<str>, String>) {
-        use salsa::Setter as _;
         if *file.text(self) == text {
             return;
         }
         // The old texts come back; nobody wants them.
         if let Some(twin) = self.existing_twin(file) {
-            let _ = twin.set_text(self).to(text.clone());
+            let _ = twin.set_text(self).with_durability(Durability::LOW).to(text.clone());
         }
-        let _ = file.set_text(self).to(text);
+        if text.is_err() {
+            lock(&self.parsed).remove(&file.index(self));
+        }
+        let _ = file.set_text(self).with_durability(Durability::LOW).to(text);
+        self.refresh(file);
+    }
+
+    fn refresh(&mut self, file: SourceFile) {
+        let index = file.index(self);
+        let identity = self.system.identity(file.path(self));
+        let (held, mut spare) = {
+            let mut files = lock(&self.files);
+            (files.overlays.contains(&identity), files.spare.remove(&index).unwrap_or_default())
+        };
+        refresh(self, file, held, &mut spare);
+        lock(&self.files).spare.insert(index, spare);
     }
 
     /// Sets the values given for parameters.
     pub fn set_given(&mut self, values: BTreeMap<String, String>) {
-        use salsa::Setter as _;
         let given = Given::get(self);
         if *given.values(self) != values {
-            let _ = given.set_values(self).to(values);
+            let _ = given.set_values(self).with_durability(Durability::HIGH).to(values);
         }
     }
 

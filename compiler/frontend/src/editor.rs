@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use dfc_diagnostics::Diagnostic;
 use dfc_grammar::ast::ItemKind;
+use dfc_typeck::Namespace;
 use salsa::Database as _;
 
 use crate::Compiler;
 use crate::db::{Db, SourceFile};
-use crate::items::{parse, program, used_file};
+use crate::items::{file_items, parse, program, used_file};
 use crate::report;
 
 /// Stops the questions that a snapshot is being asked.
@@ -177,8 +178,8 @@ impl Compiler {
 /// The files that a file names in `use`.
 #[salsa::tracked]
 fn uses(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
-    let items = parse(db, file).file.items.iter();
-    let paths = items.filter_map(|item| match item.kind.as_ref() {
+    let items = file_items(db, file).iter().filter(|item| item.key(db).namespace == Namespace::Use);
+    let paths = items.filter_map(|item| match item.kind(db).as_ref() {
         ItemKind::Use(used) => Some(used.path.as_str()),
         _ => None,
     });
@@ -186,7 +187,6 @@ fn uses(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
 }
 
 /// Whether a file declares a job.
-#[salsa::tracked(returns(copy))]
 fn has_job(db: &dyn Db, file: SourceFile) -> bool {
-    parse(db, file).file.items.iter().any(|item| matches!(*item.kind, ItemKind::Job(_)))
+    file_items(db, file).iter().any(|item| item.key(db).namespace == Namespace::Job)
 }

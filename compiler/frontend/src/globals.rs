@@ -83,7 +83,7 @@ pub fn globals(db: &dyn Db, root: SourceFile) -> Arc<Globals> {
 
 struct Resolver<'p, 'db> {
     db: &'db dyn Db,
-    program: &'p Program<'db>,
+    program: &'p Program,
     given: &'p BTreeMap<String, String>,
     globals: Globals,
     problems: Vec<LocalDiagnostic>,
@@ -108,13 +108,13 @@ impl<'db> Resolver<'_, 'db> {
         }
         // Records first: types of parameters and constants may name them.
         for namespace in [Namespace::Record, Namespace::Value] {
-            let items: Vec<ItemNode<'db>> =
+            let items: Vec<ItemNode> =
                 self.program.items.iter().filter(|item| item.key(self.db).namespace == namespace).copied().collect();
             for item in items {
                 self.resolve(item);
             }
         }
-        let functions: Vec<(ItemNode<'db>, Arc<UserFn>)> = self
+        let functions: Vec<(ItemNode, Arc<UserFn>)> = self
             .program
             .items
             .iter()
@@ -151,7 +151,7 @@ impl<'db> Resolver<'_, 'db> {
     }
 
     /// A name that something built in has already.
-    fn taken(&mut self, item: ItemNode<'db>, what: &str, name: &str, by: &str) {
+    fn taken(&mut self, item: ItemNode, what: &str, name: &str, by: &str) {
         let at = places::name_of(item.key(self.db));
         let message = format!("the {what} can't be called `{name}`: that is {by}");
         self.problems.push(LocalDiagnostic::error("E0212", at, message, "taken").help("give it another name"));
@@ -176,7 +176,7 @@ impl<'db> Resolver<'_, 'db> {
     }
 
     /// Resolves an item after everything that it names.
-    fn resolve(&mut self, item: ItemNode<'db>) {
+    fn resolve(&mut self, item: ItemNode) {
         let key = item.key(self.db).clone();
         let slot = Slot::new(key.namespace, key.name.clone());
         let first = self.program.names.get(&slot) == Some(&item);
@@ -231,7 +231,7 @@ impl<'db> Resolver<'_, 'db> {
         out
     }
 
-    fn circle(&mut self, back: &Slot, item: ItemNode<'db>) {
+    fn circle(&mut self, back: &Slot, item: ItemNode) {
         let from = self.open.iter().position(|open| open == back).unwrap_or(0);
         let mut names: Vec<String> = self.open[from..].iter().map(|open| format!("`{}`", open.name)).collect();
         names.push(format!("`{}`", back.name));
@@ -245,7 +245,7 @@ impl<'db> Resolver<'_, 'db> {
         );
     }
 
-    fn with_checker<T>(&mut self, item: ItemNode<'db>, work: impl FnOnce(&mut Checker<'_>) -> T) -> T {
+    fn with_checker<T>(&mut self, item: ItemNode, work: impl FnOnce(&mut Checker<'_>) -> T) -> T {
         let mut sites = NoSites;
         let mut checker =
             Checker::new(FunctionTable::standard(), &self.globals, item.key(self.db).clone(), Scope::None, &mut sites);
@@ -255,7 +255,7 @@ impl<'db> Resolver<'_, 'db> {
         result
     }
 
-    fn record(&mut self, item: ItemNode<'db>, record: &ast::Record, first: bool) {
+    fn record(&mut self, item: ItemNode, record: &ast::Record, first: bool) {
         let key = item.key(self.db).clone();
         if TYPE_NAMES.contains(&key.name.as_str()) {
             self.taken(item, "record", &key.name, "a built-in type");
@@ -275,7 +275,7 @@ impl<'db> Resolver<'_, 'db> {
         }
     }
 
-    fn param(&mut self, item: ItemNode<'db>, param: &ast::Param, first: bool) {
+    fn param(&mut self, item: ItemNode, param: &ast::Param, first: bool) {
         let name = param.name.text.clone();
         let ty = self.with_checker(item, |checker| checker.resolve_type(&param.ty));
         let Some(ty) = ty else {
@@ -320,7 +320,7 @@ impl<'db> Resolver<'_, 'db> {
         self.globals.values.insert(name, Global { kind: GlobalKind::Param, ty, value, loc });
     }
 
-    fn constant(&mut self, item: ItemNode<'db>, constant: &ast::Const, first: bool) {
+    fn constant(&mut self, item: ItemNode, constant: &ast::Const, first: bool) {
         let name = constant.name.text.clone();
         let target = Target::Declaration { kind: "constant", name: name.clone() };
         let found = self.with_checker(item, |checker| {

@@ -16,7 +16,6 @@ use crate::items::{ItemNode, Program, program};
 use crate::names;
 use crate::operators::{Role, table};
 use crate::places;
-use crate::references::references;
 
 /// What the graph says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -49,14 +48,17 @@ pub fn graph(db: &dyn Db, root: SourceFile) -> Arc<Graph> {
 }
 
 /// Whether a stream stands in a cycle.
-pub fn is_cyclic<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> bool {
+pub fn is_cyclic(db: &dyn Db, root: SourceFile, item: ItemNode) -> bool {
     cyclic(db, root).contains(item.key(db))
 }
 
-/// The streams that stand in a cycle: one answer for all of them, which hardly ever changes.
+/// The streams that stand in a cycle: one answer for all of them, which hardly ever changes. It depends on who reads whom, and
+/// on nothing else that stands in the items.
 #[salsa::tracked]
 fn cyclic(db: &dyn Db, root: SourceFile) -> Arc<BTreeSet<ItemKey>> {
-    Arc::new(graph(db, root).cyclic.clone())
+    let mut graph = Graph::default();
+    cycles(&edges(db, program(db, root), &mut graph), &mut graph);
+    Arc::new(graph.cyclic)
 }
 
 /// An edge: who reads whom, and where.
@@ -73,11 +75,11 @@ struct Edges {
     misplaced: BTreeSet<ItemKey>,
 }
 
-fn edges<'db>(db: &'db dyn Db, program: &Program<'db>, graph: &mut Graph) -> Edges {
+fn edges(db: &dyn Db, program: &Program, graph: &mut Graph) -> Edges {
     let mut edges = Edges { list: Vec::new(), meant: Vec::new(), misplaced: BTreeSet::new() };
     for item in program.flows(db) {
         let key = item.key(db);
-        let references = references(db, item);
+        let references = item.references(db);
         if references.misplaced {
             edges.misplaced.insert(key.clone());
         }
@@ -97,7 +99,7 @@ fn edges<'db>(db: &'db dyn Db, program: &Program<'db>, graph: &mut Graph) -> Edg
     edges
 }
 
-fn unknown(program: &Program<'_>, name: &str, at: Loc, near: Option<&str>) -> LocalDiagnostic {
+fn unknown(program: &Program, name: &str, at: Loc, near: Option<&str>) -> LocalDiagnostic {
     let problem =
         LocalDiagnostic::error("E0302", at.clone(), format!("there is no stream or source `{name}`"), "unknown stream");
     if let Some(near) = near {
@@ -244,7 +246,7 @@ fn shortest<'e>(
 }
 
 /// The rules of a job: sources, one sink, nothing left over.
-fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: &mut Graph) {
+fn complete(db: &dyn Db, program: &Program, edges: &Edges, graph: &mut Graph) {
     let sinks = program.in_root(db, Namespace::Sink);
     let job = program.in_root(db, Namespace::Job);
     let Some(job) = job.first().map(|job| places::name_of(job.key(db))) else { return };
@@ -289,7 +291,7 @@ fn complete<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: 
 }
 
 /// Streams and sources that nothing reads. Those that a misspelt name may have meant are left out: one mistake, one message.
-fn unread<'db>(db: &'db dyn Db, program: &Program<'db>, edges: &Edges, graph: &mut Graph) {
+fn unread(db: &dyn Db, program: &Program, edges: &Edges, graph: &mut Graph) {
     let read: BTreeSet<&ItemKey> = edges.list.iter().map(|e| &e.read).collect();
     let mut unread = Vec::new();
     for item in program.in_root(db, Namespace::Stream) {

@@ -10,11 +10,12 @@ use dfc_ir::Options;
 use dfc_ir::plan::{CheckpointSettings, Op, OptionValue};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
-use crate::check::{ItemCheck, item_check};
+use crate::check::ItemCheck;
 use crate::db::{Db, SourceFile};
-use crate::items::{file_items, is_flow, program};
+use crate::items::program;
 use crate::operators::{Operator, Role, table};
 use crate::places;
+use crate::said::said;
 pub use crate::settings::Delivery;
 use crate::settings::{JobCheck, job};
 
@@ -205,15 +206,15 @@ struct Judged {
 #[salsa::tracked]
 fn judged_of(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Judged> {
     let mut out = Judged::default();
-    for item in file_items(db, file).iter().filter(|item| is_flow(item.key(db))) {
-        let check = item_check(db, root, *item);
-        out.ends.extend(ends(item.key(db), check));
-        out.varies.extend(varying(check));
+    for said in said(db, root, file) {
+        out.ends.extend_from_slice(&said.ends);
+        out.varies.extend_from_slice(&said.varies);
     }
     Arc::new(out)
 }
 
-fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known> + use<'a> {
+/// The sources and sinks of an item, as far as they are sound.
+pub fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known> + use<'a> {
     check.nodes.iter().filter_map(move |node| {
         let (connector, role, options) = match &node.op {
             Op::Source(source) => (&source.connector, Role::Source, &source.options),
@@ -227,8 +228,8 @@ fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Kno
     })
 }
 
-/// Operators that keep whichever row comes first.
-fn varying(check: &ItemCheck) -> impl Iterator<Item = String> {
+/// What a second run may give differently: operators that keep whichever row comes first.
+pub fn varying(check: &ItemCheck) -> impl Iterator<Item = String> {
     check.nodes.iter().filter_map(|node| match &node.op {
         Op::Distinct { keys, order } if order.is_empty() && !keys.is_empty() => {
             Some(format!("`{}` keeps the row that arrives first", node.name))

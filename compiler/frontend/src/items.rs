@@ -2,14 +2,15 @@
 //!
 //! Serves D5: duplicate names, libraries that can't be read, use each other or clash are found here, before anything is typed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dfc_grammar::ast::{Item, ItemKind};
+use dfc_grammar::ast::ItemKind;
 use dfc_typeck::{ItemKey, LocalDiagnostic, Namespace};
 
 use crate::db::{Db, SourceFile};
+pub use crate::parts::ItemNode;
 use crate::places;
 
 /// Files of a program, how deep they use each other, and their bytes together: whoever passes one of these has made a mistake, or
@@ -26,6 +27,7 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
     }
     let Ok(text) = file.text(db) else { return Arc::default() };
     let parsed = Arc::new(match db.parsed_before(file) {
+        Some((earlier_text, earlier)) if Arc::ptr_eq(text, &earlier_text) => return earlier,
         Some((earlier_text, earlier)) => dfc_grammar::parse_again(text, &earlier_text, &earlier),
         None => dfc_grammar::parse(text),
     });
@@ -33,57 +35,9 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Arc<dfc_grammar::Parse> {
     parsed
 }
 
-/// An item of a file. Its identity is its key, so that an edit elsewhere leaves it what it was.
-#[salsa::tracked(debug)]
-pub struct ItemNode<'db> {
-    /// Its name.
-    pub key: ItemKey,
-    /// What it declares.
-    #[tracked]
-    pub kind: Arc<ItemKind>,
-    /// First byte in the file.
-    #[tracked]
-    #[returns(copy)]
-    pub start: u32,
-    /// Whether it is broken now, and this is what it last was: its spans are those of an older text.
-    #[tracked]
-    #[returns(copy)]
-    pub remembered: bool,
-}
-
 /// The sound items of a file, in source order; of a recalling twin the broken ones too, as they last were.
-#[salsa::tracked]
-pub fn file_items<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<ItemNode<'db>> {
-    let mut seen: HashMap<(Namespace, String), u32> = HashMap::new();
-    let sound = parse(db, file).file.items.iter().map(|item| (item, false));
-    let mut items: Vec<(&Item, bool)> = sound.chain(file.remembered(db).iter().map(|item| (item, true))).collect();
-    items.sort_by_key(|(item, _)| item.start);
-    items
-        .into_iter()
-        .map(|(item, remembered)| {
-            let (namespace, name) = identity(&item.kind);
-            let count = seen.entry((namespace, name.clone())).or_default();
-            let key = ItemKey { file: file.index(db), namespace, name, nth: *count };
-            *count += 1;
-            ItemNode::new(db, key, item.kind.clone(), item.start, remembered)
-        })
-        .collect()
-}
-
-fn identity(kind: &ItemKind) -> (Namespace, String) {
-    match kind {
-        ItemKind::Job(job) => (Namespace::Job, job.name.text.clone()),
-        ItemKind::Param(param) => (Namespace::Value, param.name.text.clone()),
-        ItemKind::Const(constant) => (Namespace::Value, constant.name.text.clone()),
-        ItemKind::Record(record) => (Namespace::Record, record.name.text.clone()),
-        ItemKind::Source(source) => (Namespace::Stream, source.name.text.clone()),
-        ItemKind::Stream(stream) => (Namespace::Stream, stream.name.text.clone()),
-        ItemKind::Sink(_) => (Namespace::Sink, String::new()),
-        ItemKind::Fn(decl) => (Namespace::Fn, decl.name.text.clone()),
-        ItemKind::Operator(decl) => (Namespace::Operator, decl.name.text.clone()),
-        ItemKind::Use(_) => (Namespace::Use, String::new()),
-        ItemKind::Native(native) => (Namespace::Native, native.name.text.clone()),
-    }
+pub fn file_items(db: &dyn Db, file: SourceFile) -> &[ItemNode] {
+    file.items(db)
 }
 
 /// A name in its namespace.
@@ -104,13 +58,13 @@ impl Slot {
 
 /// A root file and its libraries.
 #[derive(Debug, Clone, PartialEq, Eq, salsa::SalsaValue)]
-pub struct Program<'db> {
+pub struct Program {
     /// Root first, then libraries in the order they are used.
     pub files: Vec<SourceFile>,
     /// All items of all files.
-    pub items: Vec<ItemNode<'db>>,
+    pub items: Vec<ItemNode>,
     /// First declaration of each name, by namespace.
-    pub names: BTreeMap<Slot, ItemNode<'db>>,
+    pub names: BTreeMap<Slot, ItemNode>,
     /// Whether a file can't be read or has syntax errors. Nothing else is said of such a file.
     pub broken: bool,
     /// The files that are broken, by their index.
@@ -123,14 +77,14 @@ pub struct Program<'db> {
     pub problems: Vec<LocalDiagnostic>,
 }
 
-impl<'db> Program<'db> {
+impl<'db> Program {
     /// The item of this name.
-    pub fn find(&self, namespace: Namespace, name: &str) -> Option<ItemNode<'db>> {
+    pub fn find(&self, namespace: Namespace, name: &str) -> Option<ItemNode> {
         self.names.get(&Slot::new(namespace, name)).copied()
     }
 
     /// The first declaration of each name of a namespace, sorted by name.
-    pub fn declared(&self, namespace: Namespace) -> impl Iterator<Item = (&Slot, &ItemNode<'db>)> {
+    pub fn declared(&self, namespace: Namespace) -> impl Iterator<Item = (&Slot, &ItemNode)> {
         self.names.iter().filter(move |(slot, _)| slot.namespace == namespace)
     }
 
@@ -140,14 +94,14 @@ impl<'db> Program<'db> {
     }
 
     /// The sources, streams and sinks.
-    pub fn flows(&self, db: &'db dyn Db) -> impl Iterator<Item = ItemNode<'db>> {
+    pub fn flows(&self, db: &'db dyn Db) -> impl Iterator<Item = ItemNode> {
         self.items.iter().copied().filter(|item| is_flow(item.key(db)))
     }
 
     /// Items of the root file in a namespace, in source order.
-    pub fn in_root(&self, db: &'db dyn Db, namespace: Namespace) -> Vec<ItemNode<'db>> {
+    pub fn in_root(&self, db: &'db dyn Db, namespace: Namespace) -> Vec<ItemNode> {
         let root = self.files.first().map_or(0, |file| file.index(db));
-        let wanted = |item: &&ItemNode<'db>| item.key(db).file == root && item.key(db).namespace == namespace;
+        let wanted = |item: &&ItemNode| item.key(db).file == root && item.key(db).namespace == namespace;
         self.items.iter().filter(wanted).copied().collect()
     }
 }
@@ -159,7 +113,7 @@ pub fn is_flow(key: &ItemKey) -> bool {
 
 /// Everything that belongs to a root file.
 #[salsa::tracked]
-pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
+pub fn program(db: &dyn Db, root: SourceFile) -> Program {
     let mut program = Program {
         files: Vec::new(),
         items: Vec::new(),
@@ -179,43 +133,19 @@ pub fn program<'db>(db: &'db dyn Db, root: SourceFile) -> Program<'db> {
 }
 
 /// The program's item of this name. Whoever asks so depends on that name only, and not on the whole program.
-pub fn find<'db>(db: &'db dyn Db, root: SourceFile, namespace: Namespace, name: &str) -> Option<ItemNode<'db>> {
+pub fn find(db: &dyn Db, root: SourceFile, namespace: Namespace, name: &str) -> Option<ItemNode> {
     named(db, root, Slot::new(namespace, name))
 }
 
 #[salsa::tracked(returns(copy))]
-fn named<'db>(db: &'db dyn Db, root: SourceFile, slot: Slot) -> Option<ItemNode<'db>> {
+fn named(db: &dyn Db, root: SourceFile, slot: Slot) -> Option<ItemNode> {
     program(db, root).names.get(&slot).copied()
 }
 
-/// What a program needs to know of a file's mistakes: it stays the same over most edits.
-#[derive(Debug, Clone, PartialEq, Eq, Default, salsa::SalsaValue)]
-struct Mistakes {
-    /// Whether it can't be read or has syntax errors.
-    any: bool,
-    /// Names that items with a mistake declare, and that nobody remembers.
-    hidden: Vec<String>,
-    /// Whether a broken item may declare any name.
-    nameless: bool,
-}
-
-#[salsa::tracked]
-fn mistakes(db: &dyn Db, file: SourceFile) -> Mistakes {
-    let parsed = parse(db, file);
-    let remembered = |start: u32| file.remembered(db).iter().any(|item| item.start == start);
-    let hidden = parsed.broken.iter().filter(|item| !remembered(item.span.start)).filter_map(|item| item.name.clone());
-    let nameless = |item: &dfc_grammar::Broken| item.name.is_none() && !matches!(item.word, Some("sink" | "job"));
-    Mistakes {
-        any: file.text(db).is_err() || !parsed.errors.is_empty(),
-        hidden: hidden.collect(),
-        nameless: parsed.broken.iter().any(nameless),
-    }
-}
-
 /// Takes in a file and, after it, the libraries it uses. `open` holds the files on the way here.
-fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, open: &mut Vec<SourceFile>) {
+fn take_in(db: &dyn Db, file: SourceFile, program: &mut Program, open: &mut Vec<SourceFile>) {
     program.files.push(file);
-    let mistakes = mistakes(db, file);
+    let mistakes = file.mistakes(db);
     if mistakes.any {
         program.broken = true;
         program.broken_files.push(file.index(db));
@@ -245,7 +175,7 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
                         .help("move what both need into a file of its own, and use that from both")
                 }
             });
-        } else if let Err(why) = library.text(db) {
+        } else if let Some(why) = &library.mistakes(db).unreadable {
             let message = format!("can't read `{}`: {why}", used.path);
             let problem = LocalDiagnostic::error("E0207", at, message, "used here")
                 .note("the path is relative to the file it is written in");
@@ -266,13 +196,13 @@ fn take_in<'db>(db: &'db dyn Db, file: SourceFile, program: &mut Program<'db>, o
 }
 
 /// Why no further file may be taken in.
-fn past_limit(db: &dyn Db, program: &Program<'_>, open: &[SourceFile]) -> Option<String> {
-    let bytes: usize = program.files.iter().map(|file| file.text(db).as_ref().map_or(0, |text| text.len())).sum();
+fn past_limit(db: &dyn Db, program: &Program, open: &[SourceFile]) -> Option<String> {
+    let pages: usize = program.files.iter().map(|file| file.mistakes(db).pages).sum();
     if program.files.len() >= MAX_FILES {
         Some(format!("a pipeline has {MAX_FILES} files at most, with all that it uses"))
     } else if open.len() >= MAX_DEPTH {
         Some(format!("files use each other {MAX_DEPTH} deep at most"))
-    } else if bytes >= MAX_BYTES {
+    } else if pages >= MAX_BYTES >> 12 {
         Some(format!("a pipeline has {} MiB at most, with all that it uses", MAX_BYTES >> 20))
     } else {
         None
@@ -294,7 +224,7 @@ fn shown(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-fn declare<'db>(db: &'db dyn Db, item: ItemNode<'db>, program: &mut Program<'db>) {
+fn declare(db: &dyn Db, item: ItemNode, program: &mut Program) {
     let key = item.key(db);
     let at = || places::name_of(key);
     let root = program.files.first().map_or(0, |file| file.index(db));

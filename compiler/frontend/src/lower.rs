@@ -47,7 +47,7 @@ pub fn plan(db: &dyn Db, root: SourceFile, files: &[FileText]) -> Option<Plan> {
 struct Lowering<'a> {
     db: &'a dyn Db,
     root: SourceFile,
-    program: &'a Program<'a>,
+    program: &'a Program,
     places: Places<'a, 'a>,
     files: &'a [FileText],
     plan: Plan,

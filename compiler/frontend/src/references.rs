@@ -2,13 +2,9 @@
 //!
 //! The result holds no byte offsets, so that the graph is drawn anew only when an edge changes.
 
-use std::sync::Arc;
-
 use dfc_grammar::ast::{Call, Chain, ExprKind, ItemKind, Span};
-use dfc_typeck::Loc;
+use dfc_typeck::{ItemKey, Loc};
 
-use crate::db::Db;
-use crate::items::ItemNode;
 use crate::operators::{Kind, Role, table};
 use crate::places::PartIndex;
 
@@ -34,11 +30,9 @@ pub struct References {
 }
 
 /// The streams that an item reads.
-#[salsa::tracked]
-pub fn references<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<References> {
-    let kind = item.kind(db);
-    let mut walk = Walk { places: PartIndex::new(item.key(db), kind), out: References::default() };
-    match kind.as_ref() {
+pub fn references(key: &ItemKey, kind: &ItemKind) -> References {
+    let mut walk = Walk { places: PartIndex::new(key, kind), out: References::default() };
+    match kind {
         ItemKind::Stream(stream) => {
             walk.chain(&stream.chain);
             walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text))
@@ -49,7 +43,7 @@ pub fn references<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<References> 
         ItemKind::Source(source) => walk.chain(&source.chain),
         _ => {}
     }
-    Arc::new(walk.out)
+    walk.out
 }
 
 /// Whether an operator can only stand at an end of the graph.

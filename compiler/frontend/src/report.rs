@@ -17,12 +17,11 @@ use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
 use crate::guarantees::guarantees;
-use crate::items::{ItemNode, Program, file_items, is_flow, parse, program};
+use crate::items::{ItemNode, Program, file_items, parse, program};
 use crate::joblints::job_lints;
 use crate::places;
+use crate::said::said;
 use crate::settings::job;
-use crate::unused::unused;
-use crate::userops::operator_check;
 use crate::{StreamSummary, Summary};
 
 /// Every finding on a program, sorted by file and place. `FileId`s count [`Program::files`].
@@ -32,7 +31,7 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
     let mut found = of_structure(db, root);
     if whole(program) {
         for file in &program.files {
-            found.extend(of_items(db, root, *file).iter());
+            found.extend(of_items(db, root, *file));
         }
         if !program.broken {
             found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
@@ -58,7 +57,7 @@ pub fn file_diagnostics(db: &dyn Db, root: SourceFile, file: SourceFile) -> Vec<
     let mut found: Vec<&LocalDiagnostic> = if program.broken_files.contains(&file.index(db)) {
         program.problems.iter().collect()
     } else {
-        let items = whole(program).then(|| of_items(db, root, file).iter());
+        let items = whole(program).then(|| of_items(db, root, file));
         of_structure(db, root).into_iter().chain(items.into_iter().flatten()).collect()
     };
     found.retain(|problem| problem.loc.item.file == file.index(db));
@@ -69,7 +68,7 @@ pub fn file_diagnostics(db: &dyn Db, root: SourceFile, file: SourceFile) -> Vec<
 }
 
 /// Whether names can be told unknown: with a library missing, or an item whose name nobody knows, half of them would be.
-fn whole(program: &Program<'_>) -> bool {
+fn whole(program: &Program) -> bool {
     !program.unknown_names && !program.problems.iter().any(|p| matches!(p.code, "E0205" | "E0207" | "E0208"))
 }
 
@@ -88,28 +87,12 @@ fn of_structure(db: &dyn Db, root: SourceFile) -> Vec<&LocalDiagnostic> {
 }
 
 /// What is wrong with a file's streams, sinks and operators.
-#[salsa::tracked]
-fn of_items(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
-    let mut found = Vec::new();
-    for item in file_items(db, file) {
-        if is_flow(item.key(db)) {
-            found.extend_from_slice(&item_check(db, root, *item).diagnostics);
-            found.extend_from_slice(unused(db, root, *item));
-        }
-        if item.key(db).namespace == Namespace::Operator {
-            found.extend_from_slice(operator_check(db, root, *item));
-        }
-    }
-    Arc::new(found)
+fn of_items(db: &dyn Db, root: SourceFile, file: SourceFile) -> impl Iterator<Item = &LocalDiagnostic> {
+    said(db, root, file).flat_map(|said| &said.problems)
 }
 
 /// Findings with their places, sorted, together with the syntax errors of these files.
-fn placed<'db>(
-    db: &'db dyn Db,
-    program: &Program<'db>,
-    files: &[SourceFile],
-    mut found: Vec<&LocalDiagnostic>,
-) -> Vec<Diagnostic> {
+fn placed(db: &dyn Db, program: &Program, files: &[SourceFile], mut found: Vec<&LocalDiagnostic>) -> Vec<Diagnostic> {
     let places = Places::new(db, program);
     let mut out = Vec::new();
     syntax(db, program, files, &mut out);
@@ -144,7 +127,7 @@ fn limited(out: &mut Vec<Diagnostic>) {
 }
 
 /// Files that can't be read, and syntax errors.
-fn syntax(db: &dyn Db, program: &Program<'_>, files: &[SourceFile], out: &mut Vec<Diagnostic>) {
+fn syntax(db: &dyn Db, program: &Program, files: &[SourceFile], out: &mut Vec<Diagnostic>) {
     for (index, file) in program.files.iter().enumerate().filter(|(_, file)| files.contains(file)) {
         let place = |span: Span| Place { file: FileId(index as u32), start: span.start, end: span.end };
         if let Err(why) = file.text(db) {
@@ -170,34 +153,34 @@ fn syntax(db: &dyn Db, program: &Program<'_>, files: &[SourceFile], out: &mut Ve
 /// Where the items of a program stand.
 pub struct Places<'p, 'db> {
     db: &'db dyn Db,
-    program: &'p Program<'db>,
+    program: &'p Program,
     /// Counted when the first place is asked for: most programs have no findings.
-    items: OnceCell<HashMap<&'db ItemKey, (FileId, ItemNode<'db>)>>,
+    items: OnceCell<HashMap<&'db ItemKey, (FileId, ItemNode, u32)>>,
 }
 
 impl<'p, 'db> Places<'p, 'db> {
     /// The items of a program.
-    pub fn new(db: &'db dyn Db, program: &'p Program<'db>) -> Self {
+    pub fn new(db: &'db dyn Db, program: &'p Program) -> Self {
         Places { db, program, items: OnceCell::new() }
     }
 
-    fn items(&self) -> &HashMap<&'db ItemKey, (FileId, ItemNode<'db>)> {
+    fn items(&self) -> &HashMap<&'db ItemKey, (FileId, ItemNode, u32)> {
         self.items.get_or_init(|| {
-            let (db, files) = (self.db, self.program.files.iter().enumerate());
-            let files: HashMap<u32, FileId> = files.map(|(i, file)| (file.index(db), FileId(i as u32))).collect();
-            let items = self.program.items.iter().filter_map(|item| {
-                let key = item.key(db);
-                Some((key, (*files.get(&key.file)?, *item)))
-            });
-            items.collect()
+            let mut items = HashMap::new();
+            for (i, file) in self.program.files.iter().enumerate() {
+                let starts = file.starts(self.db).iter();
+                let placed = file_items(self.db, *file).iter().zip(starts);
+                items.extend(placed.map(|(item, start)| (item.key(self.db), (FileId(i as u32), *item, *start))));
+            }
+            items
         })
     }
 
     /// The place of a span inside an item.
     pub fn place(&self, loc: &Loc) -> Place {
         match self.items().get(&loc.item) {
-            Some((file, item)) => {
-                let span = places::resolve(item.kind(self.db), loc.span).shift(item.start(self.db));
+            Some((file, item, start)) => {
+                let span = places::resolve(item.kind(self.db), loc.span).shift(*start);
                 Place { file: *file, start: span.start, end: span.end }
             }
             None => Place { file: FileId(0), start: 0, end: 0 },

@@ -171,7 +171,7 @@ impl Compiler {
         let root = self.db.file(root);
         let items = program(&self.db, root).items.iter();
         let sources = items.filter(|item| matches!(item.kind(&self.db).as_ref(), ItemKind::Source(_)));
-        let request = |item: &ItemNode<'_>| {
+        let request = |item: &ItemNode| {
             let check = item_check(&self.db, root, *item);
             let outside = check.outside.first().map(|source| source.request.clone());
             let declared = check.nodes.iter().find_map(|node| match &node.op {

@@ -16,7 +16,7 @@ use crate::items::{ItemNode, program};
 /// The declarations that an item mentions, itself or by a function or an operator that it uses. All others are left out, and so
 /// are the streams' names: these only make an error's words better.
 #[salsa::tracked]
-pub fn seen<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Globals> {
+pub fn seen(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<Globals> {
     let declared = declared(db, root);
     let mut out = Globals::default();
     let mut done: BTreeSet<&str> = BTreeSet::new();
@@ -44,16 +44,16 @@ fn declared(db: &dyn Db, root: SourceFile) -> Arc<HashSet<String>> {
 
 /// What a name means in a program where no row is asked. It may mean several things at once, each in its own namespace.
 #[derive(Debug, Clone, PartialEq, Eq, salsa::SalsaValue)]
-struct Meaning<'db> {
+struct Meaning {
     value: Option<Global>,
     function: Option<Arc<UserFn>>,
     record: Option<RecordType>,
     broken: bool,
     /// Functions and operators of this name: what their declarations mention counts too.
-    through: Vec<ItemNode<'db>>,
+    through: Vec<ItemNode>,
 }
 
-impl Meaning<'_> {
+impl Meaning {
     fn put(&self, name: &str, out: &mut Globals) {
         out.values.extend(self.value.clone().map(|value| (name.to_owned(), value)));
         out.functions.extend(self.function.clone().map(|function| (name.to_owned(), function)));
@@ -64,7 +64,7 @@ impl Meaning<'_> {
 
 /// What a name means in a program. Who asks so depends on that name only.
 #[salsa::tracked]
-fn meaning<'db>(db: &'db dyn Db, root: SourceFile, name: String) -> Meaning<'db> {
+fn meaning(db: &dyn Db, root: SourceFile, name: String) -> Meaning {
     let (globals, program) = (globals(db, root), program(db, root));
     let through = [Namespace::Fn, Namespace::Operator].into_iter().filter_map(|of| program.find(of, &name)).collect();
     Meaning {
@@ -78,7 +78,7 @@ fn meaning<'db>(db: &'db dyn Db, root: SourceFile, name: String) -> Meaning<'db>
 
 /// Every text in an item's tree: its names, and some that are none.
 #[salsa::tracked]
-fn names<'db>(db: &'db dyn Db, item: ItemNode<'db>) -> Arc<BTreeSet<String>> {
+fn names(db: &dyn Db, item: ItemNode) -> Arc<BTreeSet<String>> {
     let mut texts = Texts::default();
     item.kind(db).hash(&mut texts);
     Arc::new(texts.0)

@@ -152,7 +152,7 @@ pub fn job(db: &dyn Db, root: SourceFile) -> Option<Arc<JobCheck>> {
 }
 
 #[salsa::tracked]
-fn job_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<JobCheck> {
+fn job_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<JobCheck> {
     let mut check = JobCheck::default();
     if let ItemKind::Job(declared) = item.kind(db).as_ref() {
         check.job.name.clone_from(&declared.name.text);

@@ -1,10 +1,9 @@
 //! Computed fields that nothing reads (`W0401`).
 //!
-//! A field is followed through the streams by what each of them reads of its inputs: one query an item, so that an edit asks
-//! only the neighbours anew.
+//! A field is followed through the streams by what each of them reads of its inputs, so that an edit asks only the neighbours
+//! anew.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use dfc_diagnostics::Severity;
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
@@ -12,7 +11,6 @@ use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 use crate::check::{Input, ItemCheck, item_check};
 use crate::db::{Db, SourceFile};
 use crate::items::{ItemNode, program};
-use crate::references::references;
 
 /// A field computed by a node: which node, which of its columns, the field's name, where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,15 +26,15 @@ pub struct Computed {
 }
 
 /// Columns that an item reads of another; `None`: it has errors, so nobody knows.
-type Reads = Option<BTreeMap<ItemKey, BTreeSet<usize>>>;
+pub type Reads = Option<BTreeMap<ItemKey, BTreeSet<usize>>>;
 
 /// The items that read each source and stream, by its name.
 #[salsa::tracked]
-fn reader_map<'db>(db: &'db dyn Db, root: SourceFile) -> BTreeMap<String, Vec<ItemNode<'db>>> {
+fn reader_map(db: &dyn Db, root: SourceFile) -> BTreeMap<String, Vec<ItemNode>> {
     let program = program(db, root);
-    let mut map: BTreeMap<String, Vec<ItemNode<'db>>> = BTreeMap::new();
+    let mut map: BTreeMap<String, Vec<ItemNode>> = BTreeMap::new();
     for item in program.flows(db) {
-        for reference in &references(db, item).reads {
+        for reference in &item.references(db).reads {
             if let Some(read) = program.find(Namespace::Stream, &reference.name) {
                 map.entry(read.key(db).name.clone()).or_default().push(item);
             }
@@ -46,39 +44,34 @@ fn reader_map<'db>(db: &'db dyn Db, root: SourceFile) -> BTreeMap<String, Vec<It
 }
 
 /// What an item reads of others where all that it gives is wanted.
-#[salsa::tracked]
-fn reads<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Reads> {
-    let check = item_check(db, root, item);
+pub fn reads(check: &ItemCheck) -> Reads {
     if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
-        return Arc::new(None);
+        return None;
     }
     let width = check.columns.as_ref().map_or(0, |columns| columns.len());
-    let needed = needed_columns(check, (0..width).collect());
-    let mut reads: BTreeMap<ItemKey, BTreeSet<usize>> = needed.streams;
+    let mut reads = needed_columns(check, (0..width).collect()).streams;
     if let Some(Input::Stream(passed)) = &check.output {
         reads.entry(passed.clone()).or_default().extend(0..width);
     }
-    Arc::new(Some(reads))
+    Some(reads)
 }
 
-/// The columns of an item that its readers read; `None`: one of them has errors. It stays what it is where a reader of many
-/// streams, such as the sink, changes what it reads of another.
-#[salsa::tracked]
-fn wanted<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Option<BTreeSet<usize>> {
+/// The columns of an item that its readers read; `None`: one of them has errors.
+fn wanted(db: &dyn Db, root: SourceFile, item: ItemNode, check: &ItemCheck) -> Option<BTreeSet<usize>> {
     let mut wanted = BTreeSet::new();
     let readers = reader_map(db, root).get(&item.key(db).name).map(Vec::as_slice).unwrap_or_default();
     if readers.is_empty() {
-        wanted.extend(0..item_check(db, root, item).columns.as_ref().map_or(0, |columns| columns.len()));
+        wanted.extend(0..check.columns.as_ref().map_or(0, |columns| columns.len()));
     }
     for reader in readers {
-        wanted.extend(reads(db, root, *reader).as_ref().as_ref()?.get(item.key(db)).into_iter().flatten());
+        wanted.extend(item_check(db, root, *reader).reads.as_ref()?.get(item.key(db)).into_iter().flatten());
     }
     Some(wanted)
 }
 
 /// Computed fields of a stream or sink that nothing reads.
 #[salsa::tracked]
-pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Vec<LocalDiagnostic> {
+pub fn unused(db: &dyn Db, root: SourceFile, item: ItemNode) -> Vec<LocalDiagnostic> {
     let check = item_check(db, root, item);
     if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
@@ -86,8 +79,8 @@ pub fn unused<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Ve
     if check.computed.is_empty() || (check.output.is_none() && item.key(db).namespace == Namespace::Stream) {
         return Vec::new();
     }
-    let Some(wanted) = wanted(db, root, item) else { return Vec::new() };
-    let needed = needed_columns(check, wanted.clone());
+    let Some(wanted) = wanted(db, root, item, check) else { return Vec::new() };
+    let needed = needed_columns(check, wanted);
     let idle = check.computed.iter().filter(|computed| !needed.nodes[computed.node].contains(&computed.column));
     idle.map(|computed| {
         let name = &computed.name;

@@ -28,7 +28,7 @@ const INPUT: &str = "";
 
 /// What is wrong with the declaration of an operator.
 #[salsa::tracked]
-pub fn operator_check<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Vec<LocalDiagnostic>> {
+pub fn operator_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<Vec<LocalDiagnostic>> {
     Arc::new(match item.kind(db).as_ref() {
         ItemKind::Operator(decl) => OperatorCheck::new(globals(db, root), item.key(db), decl).run(&BTreeMap::new()),
         _ => Vec::new(),

@@ -19,7 +19,7 @@ fn is_error(problem: &LocalDiagnostic) -> bool {
 
 impl ItemContext<'_> {
     /// The operator of this name that the program declares.
-    pub(super) fn own_operator(&self, name: &str) -> Option<ItemNode<'_>> {
+    pub(super) fn own_operator(&self, name: &str) -> Option<ItemNode> {
         find(self.db, self.root, Namespace::Operator, name)
     }
 

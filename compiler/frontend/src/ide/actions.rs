@@ -132,7 +132,7 @@ impl Actions<'_> {
     }
 
     /// A record of a source's fields, for a source that doesn't name one.
-    fn declare_record(&self, item: ItemNode<'_>, source: &Source, start: u32) -> Option<CodeAction> {
+    fn declare_record(&self, item: ItemNode, source: &Source, start: u32) -> Option<CodeAction> {
         let ExprKind::Call(call) = &source.chain.head.kind else { return None };
         let name = self.free(Namespace::Record, &record_name(&source.name.text));
         let given = call.args.iter().find(|arg| arg.label.as_ref().is_some_and(|label| label.text == "schema"));

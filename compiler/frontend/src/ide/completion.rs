@@ -26,6 +26,9 @@ use crate::Compiler;
 use crate::operators::{Kind, Operator, Role, table, type_text};
 use crate::settings;
 
+/// Streams that are listed. A list of so many or more may lack some: it is asked for again when more letters are known.
+pub const MOST: usize = 100;
+
 /// What may be written at a place, best first.
 pub fn completion(compiler: &Compiler, root: &Path, file: &Path, offset: usize) -> Vec<Completion> {
     let view = View::new(compiler, root, file);
@@ -176,14 +179,7 @@ impl List<'_> {
 
     fn heads(&mut self, connectors: bool, streams: bool) {
         if streams {
-            let own = self.cursor.item_name().filter(|_| self.cursor.item_word() == "stream");
-            let names: Vec<String> = self.view.program().names_of(Namespace::Stream).map(str::to_string).collect();
-            for name in names.iter().filter(|name| Some(name.as_str()) != own) {
-                let Some(item) = self.view.find(Namespace::Stream, name) else { continue };
-                let source = matches!(item.kind(self.view.db).as_ref(), ItemKind::Source(_));
-                let entry = Entry::plain(name, C::Stream).detail(if source { "source" } else { "stream" });
-                self.add(Rank::Best, entry.doc(docs::of_item(self.view, item)));
-            }
+            self.streams();
             if let Some(union) = table().get("union", Role::Shuffle)
                 && !connectors
             {
@@ -194,6 +190,21 @@ impl List<'_> {
             for operator in table().all().filter(|operator| operator.role == Role::Source) {
                 self.operator(Rank::Good, operator);
             }
+        }
+    }
+
+    /// The program's sources and streams: as many as anybody looks through, this file's first.
+    fn streams(&mut self) {
+        let own = self.cursor.item_name().filter(|_| self.cursor.item_word() == "stream");
+        let prefix = self.cursor.prefix.trim_start_matches('`');
+        let (db, file) = (self.view.db, self.view.file.index(self.view.db));
+        let fitting = |name: &str| Some(name) != own && fits(name, prefix);
+        let all = self.view.program().declared(Namespace::Stream).filter(|(slot, _)| fitting(&slot.name));
+        let (here, elsewhere): (Vec<_>, Vec<_>) = all.partition(|(_, item)| item.key(db).file == file);
+        for (slot, item) in here.into_iter().chain(elsewhere).take(MOST) {
+            let source = matches!(item.kind(db).as_ref(), ItemKind::Source(_));
+            let entry = Entry::plain(&slot.name, C::Stream).detail(if source { "source" } else { "stream" });
+            self.add(Rank::Best, entry.doc(docs::of_item(self.view, *item)));
         }
     }
 

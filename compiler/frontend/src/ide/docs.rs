@@ -16,7 +16,7 @@ use crate::operators::{Operator, Param, default_text};
 use crate::userops;
 
 /// The documentation above an item.
-pub fn of_item(view: &View<'_>, item: ItemNode<'_>) -> Option<String> {
+pub fn of_item(view: &View<'_>, item: ItemNode) -> Option<String> {
     let file = view.file_of(item.key(view.db))?;
     let items = &parse(view.db, file).file.items;
     let start = item.start(view.db);

@@ -39,7 +39,7 @@ struct Hints<'a> {
 }
 
 impl Hints<'_> {
-    fn item(&mut self, item: ItemNode<'_>, kind: &ItemKind) {
+    fn item(&mut self, item: ItemNode, kind: &ItemKind) {
         let view = self.view;
         match kind {
             ItemKind::Source(source) => {

@@ -111,7 +111,7 @@ impl About<'_> {
     }
 
     /// The sound item around the word.
-    fn item_here(&self) -> Option<ItemNode<'_>> {
+    fn item_here(&self) -> Option<ItemNode> {
         self.view.item_at(self.token.span.start as usize)
     }
 
@@ -129,7 +129,7 @@ impl About<'_> {
         }
     }
 
-    fn job(&self, name: &str, item: ItemNode<'_>) -> String {
+    fn job(&self, name: &str, item: ItemNode) -> String {
         let mut text = code(&format!("job {}", written(name)));
         if let Some(guarantees) = guarantees(self.view.db, self.view.root).as_ref() {
             let lines: Vec<String> = guarantees.lines().iter().map(|line| listed(line)).collect();
@@ -139,7 +139,7 @@ impl About<'_> {
     }
 
     /// What a sink writes where.
-    fn sink(&self, item: ItemNode<'_>) -> Option<String> {
+    fn sink(&self, item: ItemNode) -> Option<String> {
         let check = crate::check::item_check(self.view.db, self.view.root, item);
         let mut out = String::new();
         for (connector, schema) in &check.sinks {

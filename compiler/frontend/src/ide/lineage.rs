@@ -122,8 +122,8 @@ fn other_side(link: &Call) -> Option<&Arg> {
 }
 
 /// An item with its fields at every point.
-struct Context<'a> {
-    item: ItemNode<'a>,
+struct Context {
+    item: ItemNode,
     file: SourceFile,
     trace: Trace,
     words: Arc<Meanings>,
@@ -131,8 +131,8 @@ struct Context<'a> {
     stream: Option<String>,
 }
 
-impl<'a> Context<'a> {
-    fn new(view: &View<'a>, item: ItemNode<'a>) -> Option<Self> {
+impl Context {
+    fn new(view: &View<'_>, item: ItemNode) -> Option<Self> {
         let (key, kind) = (item.key(view.db), item.kind(view.db));
         if matches!(kind.as_ref(), ItemKind::Stream(_)) && is_cyclic(view.db, view.root, item) {
             return None;
@@ -176,7 +176,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A field of a source or stream.
-    fn stream(&mut self, item: ItemNode<'a>, name: &str, depth: usize) -> Option<LineageStep> {
+    fn stream(&mut self, item: ItemNode, name: &str, depth: usize) -> Option<LineageStep> {
         let view = self.view;
         let column = |column: &&Column| column.name == name;
         match item.kind(view.db).as_ref() {
@@ -203,14 +203,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A field of a chain behind so many links.
-    fn chain(
-        &mut self,
-        cx: &Context<'a>,
-        chain: &Chain,
-        links: usize,
-        name: &str,
-        depth: usize,
-    ) -> Option<LineageStep> {
+    fn chain(&mut self, cx: &Context, chain: &Chain, links: usize, name: &str, depth: usize) -> Option<LineageStep> {
         if depth > DEPTH {
             return None;
         }
@@ -229,7 +222,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A field of what a chain starts with.
-    fn head(&mut self, cx: &Context<'a>, head: &Expr, name: &str, depth: usize) -> Option<LineageStep> {
+    fn head(&mut self, cx: &Context, head: &Expr, name: &str, depth: usize) -> Option<LineageStep> {
         if depth > DEPTH {
             return None;
         }
@@ -267,13 +260,13 @@ impl<'a> Walk<'a> {
     }
 
     /// A field of a stream in an argument's place.
-    fn argument(&mut self, cx: &Context<'a>, arg: &Arg, name: &str, depth: usize) -> Option<LineageStep> {
+    fn argument(&mut self, cx: &Context, arg: &Arg, name: &str, depth: usize) -> Option<LineageStep> {
         self.head(cx, &arg.value, name, depth + 1)
     }
 
     fn step(
         &mut self,
-        cx: &Context<'a>,
+        cx: &Context,
         name: &str,
         ty: Option<&DataType>,
         words: String,
@@ -292,7 +285,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What a link does to a field that comes out of it.
-    fn made(&mut self, cx: &Context<'a>, chain: &Chain, at: usize, link: &Call, name: &str, depth: usize) -> Made {
+    fn made(&mut self, cx: &Context, chain: &Chain, at: usize, link: &Call, name: &str, depth: usize) -> Made {
         let Some(operator) = table().get(&link.name.text, Role::Shuffle) else { return Made::Nothing };
         let after = cx.column(chain, at + 1, name);
         if after.is_none() && cx.columns(chain, at + 1).is_some() {
@@ -345,7 +338,7 @@ impl<'a> Walk<'a> {
     #[allow(clippy::too_many_arguments)] // one place of a chain and what is asked of it
     fn computed(
         &mut self,
-        cx: &Context<'a>,
+        cx: &Context,
         chain: &Chain,
         at: usize,
         link: &Call,
@@ -380,7 +373,7 @@ impl<'a> Walk<'a> {
     /// A field that a join or lookup takes from its other side.
     fn taken(
         &mut self,
-        cx: &Context<'a>,
+        cx: &Context,
         link: &Call,
         other: &Arg,
         name: &str,
@@ -434,7 +427,7 @@ fn ty(column: &Column) -> Option<String> {
 }
 
 /// The text of a span of an item.
-fn text_in<'v>(view: &'v View<'_>, cx: &Context<'_>, span: Span) -> &'v str {
+fn text_in<'v>(view: &'v View<'_>, cx: &Context, span: Span) -> &'v str {
     let Some(place) = cx.place(view, span) else { return "" };
     let text = cx.file.text(view.db).as_ref().map_or("", |text| &**text);
     text.get(place.range.start..place.range.end).unwrap_or("")

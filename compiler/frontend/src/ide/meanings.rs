@@ -126,7 +126,7 @@ fn named(loc: &Loc, name: &str) -> Meaning {
 
 /// The names of an item.
 #[salsa::tracked]
-pub fn meanings<'db>(db: &'db dyn Db, root: SourceFile, item: ItemNode<'db>) -> Arc<Meanings> {
+pub fn meanings(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<Meanings> {
     let (key, kind) = (item.key(db), item.kind(db));
     let trace = match kind.as_ref() {
         ItemKind::Source(_) | ItemKind::Sink(_) => trace(db, root, key, kind, false),
@@ -157,7 +157,7 @@ enum Rows<'r> {
 
 struct Walk<'w, 'db> {
     db: &'db dyn Db,
-    program: &'w Program<'db>,
+    program: &'w Program,
     key: &'w ItemKey,
     parts: PartIndex,
     trace: Trace,

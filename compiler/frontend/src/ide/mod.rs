@@ -30,7 +30,7 @@ mod view;
 mod words;
 
 pub use actions::code_actions;
-pub use completion::completion;
+pub use completion::{MOST as COMPLETIONS, completion};
 pub use data::{
     ActionKind, CodeAction, CodeLens, Completion, CompletionKind, FileEdit, FileRange, HintKind, Hover, InlayHint,
     LensCommand, Lineage, LineageStep, Signature, SignatureHelp, SignatureParam, TextEdit, TextRange,

@@ -181,7 +181,7 @@ fn unfinished(view: &View<'_>, name: &str) -> Result<(), String> {
 }
 
 /// The item and the word at an offset of a sound item.
-fn word_at<'a>(view: &View<'a>, offset: usize) -> Option<(ItemNode<'a>, &'a Word)> {
+fn word_at<'a>(view: &View<'a>, offset: usize) -> Option<(ItemNode, &'a Word)> {
     let item = view.item_at(offset)?;
     let start = item.start(view.db) as usize;
     let found: &Arc<Meanings> = meanings(view.db, view.root, item);
@@ -206,7 +206,7 @@ fn declared(view: &View<'_>, meaning: &Meaning) -> Option<FileRange> {
 }
 
 /// A word's place in its file. `None` in an item that is broken now: its places are those of an older text.
-fn place_of(view: &View<'_>, item: ItemNode<'_>, word: &Word) -> Option<FileRange> {
+fn place_of(view: &View<'_>, item: ItemNode, word: &Word) -> Option<FileRange> {
     if item.remembered(view.db) {
         // Its name is still where it was, behind the item word.
         let declares = word.declares && matches!(word.meanings.as_slice(), [Meaning::Item(_)]);
@@ -231,7 +231,7 @@ struct Found {
 /// Everything in the program that means one of these, or what must have the same name.
 fn occurrences(view: &View<'_>, wanted: &[Meaning]) -> Found {
     let items = &program(view.db, view.root).items;
-    let all: Vec<(ItemNode<'_>, &Arc<Meanings>)> =
+    let all: Vec<(ItemNode, &Arc<Meanings>)> =
         items.iter().map(|item| (*item, meanings(view.db, view.root, *item))).collect();
     let wanted = with_same(wanted, all.iter().flat_map(|(_, found)| &found.same));
     let mut found = Found { occurrences: Vec::new(), unnamed: Vec::new() };

@@ -13,7 +13,7 @@ use super::cursor::ITEM_WORDS;
 use super::meanings::{Meaning, Meanings, TokenClass, meanings};
 use super::view::{View, range};
 use crate::Compiler;
-use crate::items::{file_items, parse};
+use crate::items::parse;
 
 /// A word and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,10 +125,8 @@ fn names(view: &View<'_>, wanted: TextRange) -> Vec<SemanticToken> {
     let broken = &parse(view.db, view.file).broken;
     for item in broken.iter().filter(|item| range(item.span).meets(wanted)) {
         out.extend(item_word(view, item.span.start as usize).map(keyword));
-        let remembered = file_items(view.db, view.file)
-            .iter()
-            .find(|n| n.remembered(view.db) && n.start(view.db) == item.span.start);
-        let known = remembered.map(|node| known(meanings(view.db, view.root, *node))).unwrap_or_default();
+        let remembered = view.node_at(item.span.start).filter(|node| node.remembered(view.db));
+        let known = remembered.map(|node| known(meanings(view.db, view.root, node))).unwrap_or_default();
         let mut before = None;
         let solid: Vec<&Token> = view.tokens.iter().filter(|token| !token.kind.is_trivia()).collect();
         let first = solid.partition_point(|token| token.span.start < item.span.start);

@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         floor(self.text, offset)
     }
 
-    pub fn program(&self) -> &'a Program<'a> {
+    pub fn program(&self) -> &'a Program {
         program(self.db, self.root)
     }
 
@@ -49,20 +49,26 @@ impl<'a> View<'a> {
     }
 
     /// The program's item of this name.
-    pub fn find(&self, namespace: Namespace, name: &str) -> Option<ItemNode<'a>> {
+    pub fn find(&self, namespace: Namespace, name: &str) -> Option<ItemNode> {
         self.program().find(namespace, name)
     }
 
     /// The sound item of the file around an offset, with its first byte.
-    pub fn item_at(&self, offset: usize) -> Option<ItemNode<'a>> {
+    pub fn item_at(&self, offset: usize) -> Option<ItemNode> {
         let parsed = &items::parse(self.db, self.file).file.items;
         let at = parsed.partition_point(|item| item.start as usize <= offset).checked_sub(1)?;
         let item = &parsed[at];
         if offset > (item.start + item.len) as usize {
             return None;
         }
-        let found = file_items(self.db, self.file).iter().find(|node| node.start(self.db) == item.start).copied();
-        found.filter(|node| !node.remembered(self.db))
+        self.node_at(item.start).filter(|node| !node.remembered(self.db))
+    }
+
+    /// The item of the file that starts at a byte.
+    pub fn node_at(&self, start: u32) -> Option<ItemNode> {
+        let starts = self.file.starts(self.db);
+        let at = starts.partition_point(|other| *other < start);
+        file_items(self.db, self.file).get(at).copied().filter(|_| starts.get(at) == Some(&start))
     }
 
     /// The file that an item stands in.
@@ -79,7 +85,7 @@ impl<'a> View<'a> {
     }
 
     /// The text of a span of an item of this file.
-    pub fn text_at(&self, item: ItemNode<'_>, span: Span) -> &'a str {
+    pub fn text_at(&self, item: ItemNode, span: Span) -> &'a str {
         let range = range(span.shift(item.start(self.db)));
         self.text.get(range.start..range.end).unwrap_or("")
     }
@@ -91,13 +97,12 @@ impl<'a> View<'a> {
     }
 
     /// The file's items that meet a range, in source order.
-    pub fn items_in(&self, wanted: TextRange) -> impl Iterator<Item = (ItemNode<'a>, &'a ItemKind, u32)> {
+    pub fn items_in(&self, wanted: TextRange) -> impl Iterator<Item = (ItemNode, &'a ItemKind, u32)> {
         let parsed = &items::parse(self.db, self.file).file.items;
-        let nodes = file_items(self.db, self.file);
         let first = parsed.partition_point(|item| ((item.start + item.len) as usize) < wanted.start);
         parsed[first..].iter().take_while(move |item| item.start as usize <= wanted.end).filter_map(move |item| {
-            let node = nodes.iter().find(|node| node.start(self.db) == item.start)?;
-            Some((*node, &**node.kind(self.db), item.start))
+            let node = self.node_at(item.start)?;
+            Some((node, &**node.kind(self.db), item.start))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dfc_compiler::Compiler;
 use dfc_compiler::editor::{Stopped, ask};
 
-use crate::{HEAD, compiler};
+use crate::{HEAD, compiler, held};
 
 const TAIL: &str = "const low = 1
 const high = 9
@@ -18,7 +18,7 @@ sink b |> print()
 /// The queries that ran after an edit of a checked program, by name.
 fn counts(edit: impl Fn(&str) -> String) -> impl Fn(&str) -> usize {
     let text = format!("{HEAD}{TAIL}");
-    let mut compiler = compiler(&[("main.df", &text)]);
+    let mut compiler = held(&[("main.df", &text)]);
     let root = Path::new("main.df");
     assert_eq!(compiler.findings(root).diagnostics.len(), 0);
     compiler.query_counts();
@@ -105,4 +105,21 @@ fn a_question_ends_when_it_is_stopped_or_panics() {
     drop(snapshot);
     assert_eq!(ask(|| -> u8 { panic!("on purpose") }), Err(Stopped::Panicked("on purpose".into())));
     assert!(ask(|| compiler.findings(Path::new("main.df"))).is_ok());
+}
+
+#[test]
+fn names_that_come_and_go_leave_nothing_behind() {
+    let root = Path::new("main.df");
+    let text = |name: &str| format!("{HEAD}{TAIL}stream {name} = b |> take(1)\nconst c_{name} = 1\n");
+    let mut compiler = held(&[("main.df", &text("first"))]);
+    compiler.findings(root);
+    // More names than are kept of items that are gone.
+    for turn in 0..150 {
+        let now = text(&format!("s{}", turn % 97));
+        compiler.set_file(root, now.clone());
+        if turn % 10 == 0 {
+            let fresh = crate::compiler(&[("main.df", &now)]);
+            assert_eq!(*compiler.findings(root).diagnostics, fresh.check(root).diagnostics, "turn {turn}");
+        }
+    }
 }

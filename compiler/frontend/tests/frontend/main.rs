@@ -32,6 +32,15 @@ pub fn compiler(files: &[(&str, &str)]) -> Compiler {
     Compiler::counting(Arc::new(MemoryFiles { files }))
 }
 
+/// A compiler over files that an editor holds.
+pub fn held(files: &[(&str, &str)]) -> Compiler {
+    let mut compiler = compiler(files);
+    for (path, text) in files {
+        compiler.set_file(Path::new(path), (*text).to_owned());
+    }
+    compiler
+}
+
 /// Checks one file.
 pub fn check(text: &str) -> Checked {
     compiler(&[("p/main.df", text)]).check(Path::new("p/main.df"))

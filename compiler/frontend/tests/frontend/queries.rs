@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{HEAD, compiler};
+use crate::{HEAD, held};
 
 const TAIL: &str = "stream a = orders |> filter(id > 1)
 stream b = a |> derive(x: id + 1)
@@ -13,7 +13,7 @@ sink { b |> print() c |> print() }
 /// How often items were checked after an edit.
 fn checks_after(edit: impl Fn(&str) -> String) -> usize {
     let text = format!("{HEAD}{TAIL}");
-    let mut compiler = compiler(&[("main.df", &text)]);
+    let mut compiler = held(&[("main.df", &text)]);
     let root = Path::new("main.df");
     assert!(compiler.check(root).diagnostics.is_empty());
     let first = compiler.query_counts();
@@ -51,7 +51,7 @@ fn an_edit_that_changes_the_fields_checks_what_depends_on_them() {
 #[test]
 fn nothing_changed_runs_nothing() {
     let text = format!("{HEAD}{TAIL}");
-    let mut compiler = compiler(&[("main.df", &text)]);
+    let mut compiler = held(&[("main.df", &text)]);
     let root = Path::new("main.df");
     compiler.check(root);
     compiler.query_counts();
@@ -78,7 +78,7 @@ fn long(streams: usize) -> String {
 #[test]
 fn one_edit_in_a_long_pipeline_runs_few_queries() {
     let text = long(400);
-    let mut compiler = compiler(&[("main.df", &text)]);
+    let mut compiler = held(&[("main.df", &text)]);
     let root = Path::new("main.df");
     let found = compiler.check(root).diagnostics;
     assert!(found.is_empty(), "{found:?}");

@@ -12,7 +12,9 @@ use crate::snapshot::{Failure, Snapshot};
 /// `textDocument/completion`
 pub fn completion(snapshot: &Snapshot, params: CompletionParams) -> Result<Option<CompletionResponse>, Failure> {
     let (asked, offset) = snapshot.place(&params.text_document_position)?;
-    let items = ide::completion(&snapshot.compiler, &asked.root, &asked.file, offset).into_iter().map(|item| {
+    let found = ide::completion(&snapshot.compiler, &asked.root, &asked.file, offset);
+    let is_incomplete = found.iter().filter(|item| item.kind == CompletionKind::Stream).count() >= ide::COMPLETIONS;
+    let items = found.into_iter().map(|item| {
         let (text, format) = match item.snippet {
             true if snapshot.client.snippets => (item.insert, InsertTextFormat::SNIPPET),
             true => (plain(&item.insert), InsertTextFormat::PLAIN_TEXT),
@@ -30,7 +32,11 @@ pub fn completion(snapshot: &Snapshot, params: CompletionParams) -> Result<Optio
             ..CompletionItem::default()
         }
     });
-    Ok(Some(CompletionResponse::Array(items.collect())))
+    let items = items.collect();
+    Ok(Some(match is_incomplete {
+        true => CompletionResponse::List(CompletionList { is_incomplete, items }),
+        false => CompletionResponse::Array(items),
+    }))
 }
 
 /// A snippet without its places: `filter($1)` is `filter()`, `${1:x}` is `x`.
