@@ -13,6 +13,7 @@ use dfc_batch::Batch;
 use dfc_table::GroupTable;
 use dfc_trial::{Planted, planted, turns};
 
+use crate::align::Alignment;
 use crate::reorder::Reorder;
 use crate::schedule::{Scheduler, TaskId};
 
@@ -59,8 +60,7 @@ struct Lane {
     waiting_readers: Vec<TaskId>,
     /// The reader hasn't started and can't before some of the writers have ended: nobody may be held back.
     unbounded: bool,
-    /// The barrier that some writers have given, and these.
-    aligning: Option<(u64, Vec<TaskId>)>,
+    alignment: Alignment,
     /// The readers that have taken the barrier at the front.
     taken: Vec<TaskId>,
     /// Its readers don't start before this barrier is complete: what it holds then is state.
@@ -101,7 +101,7 @@ impl Exchange {
             waiting_writers: Vec::new(),
             waiting_readers: Vec::new(),
             unbounded: shape.unbounded,
-            aligning: None,
+            alignment: Alignment::default(),
             taken: Vec::new(),
             recording: None,
         };
@@ -182,10 +182,8 @@ impl Exchange {
         if lane.readers == 0 {
             return Ok(());
         }
-        if let Packet::Barrier(number) = packet
-            && !lane.holds_back(task)
-        {
-            lane.aligning.get_or_insert_with(|| (number, Vec::new())).1.push(task);
+        if let Packet::Barrier(number) = packet {
+            lane.alignment.give(task, number);
             let held = self.complete(&mut lane, None);
             let woken = lane.wake_all();
             drop(lane);
@@ -258,9 +256,7 @@ impl Exchange {
             turns::pass();
             let mut lane = self.lock(number);
             lane.writers -= 1;
-            if let Some((_, given)) = &mut lane.aligning {
-                given.retain(|&writer| writer != task);
-            }
+            lane.alignment.ended(task);
             if lane.writers == 0
                 && let Lane { ready, reorder: Some(reorder), .. } = &mut *lane
             {
@@ -281,19 +277,14 @@ impl Exchange {
     /// Lets a barrier through that every writer has given (`ended`: that none will give any more): into the queue, or, where nobody reads
     /// yet, all that is held out to the checkpoint.
     fn complete(&self, lane: &mut Lane, ended: Option<u64>) -> Option<(u64, Held)> {
-        let number = match &lane.aligning {
-            Some((number, given)) if given.len() == lane.writers => *number,
-            Some(_) => return None,
-            None if lane.writers == 0 => ended?,
-            None => return None,
-        };
-        lane.aligning = None;
+        let number = lane.alignment.complete(lane.writers).max(ended.filter(|_| lane.writers == 0))?;
         if let Lane { ready, reorder: Some(reorder), .. } = lane {
             // Rows from a task's end, which have no number: at a barrier they can't wait any longer.
             reorder.release(ready);
         }
-        if lane.recording == Some(number) {
-            lane.recording = None;
+        // A barrier before this one that was to be recorded was given up.
+        let recorded = lane.recording.take_if(|recorded| *recorded <= number);
+        if recorded == Some(number) {
             return Some((number, lane.ready.iter().cloned().collect()));
         }
         if lane.writers > 0 {
@@ -318,7 +309,7 @@ impl Exchange {
         if lane.readers == 0 {
             lane.ready.clear();
             lane.reorder = None;
-            lane.aligning = None;
+            lane.alignment.clear();
             woken = std::mem::take(&mut lane.waiting_writers);
         } else if matches!(lane.ready.front(), Some(Packet::Barrier(_))) {
             woken = lane.past_barrier();
@@ -363,8 +354,7 @@ impl Lane {
 
     /// Whether this writer has given a barrier that others haven't.
     fn holds_back(&self, writer: TaskId) -> bool {
-        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&writer))
-            && !planted(Planted::ExchangeNotAligned)
+        self.alignment.holds_back(writer) && !planted(Planted::ExchangeNotAligned)
     }
 
     /// Takes the barrier at the front out when every reader has it, and gives whom to wake.

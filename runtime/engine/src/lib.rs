@@ -5,6 +5,7 @@
 //!
 //! It may not know the syntax of pipelines, nor connectors by name: they come from a [`ConnectorSet`].
 
+mod align;
 mod barrier;
 mod checkpoint;
 mod connect;

@@ -155,7 +155,10 @@ impl Output {
                         Offer::Pieces(seq, pieces) => {
                             port.offer(seq, task, pieces)?.map(|pieces| Offer::Pieces(seq, pieces))
                         }
-                        Offer::Barrier(number) => (!port.barrier(task, number)?).then_some(Offer::Barrier(number)),
+                        Offer::Barrier(number) => {
+                            port.barrier(task, number)?;
+                            None
+                        }
                     };
                     if let Some(back) = back {
                         pending.push_front(back);

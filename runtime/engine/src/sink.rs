@@ -11,6 +11,7 @@ use dfc_connect::{ConnectError, Encoded, Sealed, Sink, SinkSummary, passing};
 use dfc_trial::{Planted, planted, turns};
 
 use crate::RunError;
+use crate::align::Alignment;
 use crate::observe::Progress;
 use crate::reorder::Reorder;
 use crate::schedule::{Scheduler, TaskId};
@@ -34,8 +35,7 @@ struct Line {
     /// Tasks that may still offer.
     tasks: usize,
     waiting: Vec<TaskId>,
-    /// The barrier that some tasks have given, and these.
-    aligning: Option<(u64, Vec<TaskId>)>,
+    alignment: Alignment,
     /// The newest barrier that is wanted, and the newest that went into the line.
     wanted: u64,
     passed: u64,
@@ -46,7 +46,7 @@ struct Line {
 impl Line {
     /// Whether this task has given a barrier that others haven't.
     fn holds_back(&self, task: TaskId) -> bool {
-        self.aligning.as_ref().is_some_and(|(_, given)| given.contains(&task)) && !planted(Planted::SinkNotAligned)
+        self.alignment.holds_back(task) && !planted(Planted::SinkNotAligned)
     }
 
     /// What is held back for its order's sake goes on.
@@ -100,7 +100,7 @@ impl SinkPort {
             writing: false,
             tasks,
             waiting: Vec::new(),
-            aligning: None,
+            alignment: Alignment::default(),
             wanted: 0,
             passed: 0,
             held: false,
@@ -150,17 +150,16 @@ impl SinkPort {
         let _ = self.sealed.set(sealed);
     }
 
-    /// A task gives a barrier; false: not yet, since others haven't given the one before.
-    pub(crate) fn barrier(&self, task: TaskId, number: u64) -> Result<bool, RunError> {
+    /// A task gives a barrier.
+    pub(crate) fn barrier(&self, task: TaskId, number: u64) -> Result<(), RunError> {
         turns::pass();
         let mut line = self.lock();
-        if line.holds_back(task) {
-            line.waiting.push(task);
-            return Ok(false);
-        }
-        line.aligning.get_or_insert_with(|| (number, Vec::new())).1.push(task);
+        line.alignment.give(task, number);
+        // Whoever gave one that was given up may go on.
+        let woken = std::mem::take(&mut line.waiting);
         self.pass(line)?;
-        Ok(true)
+        self.scheduler.wake_all(woken);
+        Ok(())
     }
 
     /// A barrier is wanted; where all tasks have ended nobody else will give it.
@@ -181,12 +180,12 @@ impl SinkPort {
 
     /// Puts a barrier that all tasks have given into the line.
     fn pass<'l>(&'l self, mut line: MutexGuard<'l, Line>) -> Result<(), RunError> {
-        let number = match &line.aligning {
-            Some((number, given)) if given.len() == line.tasks => *number,
+        let tasks = line.tasks;
+        let number = match line.alignment.complete(tasks) {
+            Some(number) => number,
             None if line.tasks == 0 && line.wanted > line.passed => line.wanted,
-            _ => return self.drain(line),
+            None => return self.drain(line),
         };
-        line.aligning = None;
         line.passed = number;
         line.release();
         line.ready.push_back(Item::Barrier(number));
@@ -201,12 +200,10 @@ impl SinkPort {
         turns::pass();
         let mut line = self.lock();
         line.tasks -= 1;
-        if let Some((_, given)) = &mut line.aligning {
-            given.retain(|&giver| giver != task);
-        }
+        line.alignment.ended(task);
         if line.tasks == 0 {
             // Whoever gave the last barrier gave it before it ended.
-            if let Some((number, _)) = line.aligning.take() {
+            if let Some(number) = line.alignment.complete(0) {
                 line.wanted = line.wanted.max(number);
             }
             line.release();
