@@ -145,6 +145,11 @@ impl Status {
                 format!(", in {} ms (median), {} ms (longest)", count(middle), count(longest))
             });
             say("taken", format!("{} of {} ({share:.1} %){times}", count(*taken), count(*begun)));
+            if let Some((middle, most, longest)) = self.history.stops() {
+                let [middle, most, longest] = [middle, most, longest].map(|micros| micros as f64 / 1000.0);
+                let times = format!("{middle:.2} ms (median), {most:.2} ms (99 %), {longest:.2} ms (longest)");
+                say("stops", format!("{times} of the task that stands still the longest at a checkpoint"));
+            }
         }
         for (sink, waiting, size, done) in self.unapplied() {
             let done = if done == 0 { "nothing is applied".into() } else { format!("applied up to {done}") };
@@ -198,6 +203,9 @@ impl Status {
             "taken": self.history.taken,
             "median_ms": self.history.durations().map(|(middle, _)| middle),
             "longest_ms": self.history.durations().map(|(_, longest)| longest),
+            "stops_us": self.history.stops().map(|(middle, most, longest)| {
+                json!({ "median": middle, "p99": most, "longest": longest })
+            }),
             "unapplied": unapplied.collect::<Vec<_>>(),
             "given_up": self.history.last_abandoned().map(|(entry, why)| json!({
                 "number": entry.number, "at": jobs::moment(entry.at_micros), "why": why,

@@ -88,6 +88,7 @@ fn job() -> (tempfile::TempDir, String) {
             at_micros: NOON,
             duration_ms: 12 * number,
             alignment_ms: 3,
+            stop_micros: 40 * number,
             state_bytes: 5000,
             spool_bytes: 3000,
             outcome,
@@ -287,6 +288,7 @@ fn a_job_says_how_it_stands() {
   last       checkpoint 3 (regular), AGO (2026-09-21 14:14:50 UTC)
   kept
   taken      2 of 3 (66.7 %), in 36 ms (median), 36 ms (longest)
+  stops      0.12 ms (median), 0.12 ms (99 %), 0.12 ms (longest) of the task that stands still the longest at a checkpoint
   unapplied  sink.csv: 400 rows (3.0 kB) staged; applied up to 2
   given up   checkpoint 2, AGO: `sink.csv` can't close its rows: the disk is full"
     );

@@ -140,7 +140,10 @@ fn a_nightly_run_takes_what_is_new_and_can_be_followed() {
     let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
     assert!(status["taken"].as_u64() >= Some(3) && status["taken"] == status["begun"], "{status}");
     assert!(
-        status["median_ms"].is_u64() && status["longest_ms"].is_u64() && status["last"]["age_seconds"].is_u64(),
+        status["median_ms"].is_u64()
+            && status["longest_ms"].is_u64()
+            && status["stops_us"]["p99"].is_u64()
+            && status["last"]["age_seconds"].is_u64(),
         "{status}"
     );
 }

@@ -18,6 +18,9 @@ pub struct HistoryEntry {
     pub duration_ms: u64,
     /// The longest that a task held an input back for it, in milliseconds.
     pub alignment_ms: u64,
+    /// The longest that a task stood still to hand over its state, in microseconds.
+    #[serde(default)]
+    pub stop_micros: u64,
     /// Bytes of state written for it.
     pub state_bytes: u64,
     /// Bytes of rows spooled for it.
@@ -70,14 +73,23 @@ impl History {
 
     /// Milliseconds that the remembered taken ones took: the middle one and the longest.
     pub fn durations(&self) -> Option<(u64, u64)> {
-        let mut taken: Vec<u64> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.outcome == Outcome::Taken)
-            .map(|entry| entry.duration_ms)
-            .collect();
-        taken.sort_unstable();
+        let taken = self.of_taken(|entry| entry.duration_ms);
         Some((*taken.get(taken.len() / 2)?, *taken.last()?))
+    }
+
+    /// Microseconds that a task stood still for the remembered taken ones, at most: the middle one, that of which one in a hundred is longer,
+    /// and the longest.
+    pub fn stops(&self) -> Option<(u64, u64, u64)> {
+        let taken = self.of_taken(|entry| entry.stop_micros);
+        Some((*taken.get(taken.len() / 2)?, *taken.get((taken.len() * 99).div_ceil(100) - 1)?, *taken.last()?))
+    }
+
+    /// Something of all taken ones, ascending.
+    fn of_taken(&self, what: impl Fn(&HistoryEntry) -> u64) -> Vec<u64> {
+        let mut taken: Vec<u64> =
+            self.entries.iter().filter(|entry| entry.outcome == Outcome::Taken).map(what).collect();
+        taken.sort_unstable();
+        taken
     }
 }
 
@@ -95,6 +107,7 @@ mod tests {
                 at_micros: 0,
                 duration_ms: number,
                 alignment_ms: 0,
+                stop_micros: number,
                 state_bytes: 0,
                 spool_bytes: 0,
                 outcome,
@@ -105,6 +118,7 @@ mod tests {
         assert_eq!(history.entries.last().unwrap().number, 1000);
         assert_eq!(history.last_abandoned().unwrap().1, "reason 1000");
         assert_eq!(history.durations(), Some((901, 999)));
-        assert_eq!(History::default().durations(), None);
+        assert_eq!(history.stops(), Some((901, 998, 999)));
+        assert_eq!((History::default().durations(), History::default().stops()), (None, None));
     }
 }

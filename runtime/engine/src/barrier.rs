@@ -73,6 +73,8 @@ pub(crate) struct Complete {
     pub(crate) ordinals: u64,
     /// From the first task's passing to the last one's.
     pub(crate) alignment: Duration,
+    /// The longest that a task stood still to hand over its state.
+    pub(crate) stop: Duration,
 }
 
 struct TaskEntry {
@@ -97,6 +99,7 @@ struct Flight {
     failed: Option<ConnectError>,
     first: Option<Instant>,
     last: Option<Instant>,
+    stop: Duration,
 }
 
 impl Flight {
@@ -206,6 +209,7 @@ impl Barriers {
             failed: None,
             first: None,
             last: None,
+            stop: Duration::ZERO,
         });
         unstarted
     }
@@ -222,8 +226,16 @@ impl Barriers {
         self.scheduler.wake_everyone();
     }
 
-    /// A task has passed a barrier: its state, by slot.
-    pub(crate) fn pass(&self, task: TaskId, number: u64, pieces: Vec<(usize, Piece)>, ordinals: u64, rows: u64) {
+    /// A task has passed a barrier: its state, by slot, and how long it took to hand it over.
+    pub(crate) fn pass(
+        &self,
+        task: TaskId,
+        number: u64,
+        pieces: Vec<(usize, Piece)>,
+        ordinals: u64,
+        rows: u64,
+        stop: Duration,
+    ) {
         turns::pass();
         let mut state = self.lock();
         let stage = state.tasks[task].stage;
@@ -247,6 +259,7 @@ impl Barriers {
             flight.rows.insert(task, rows);
             flight.first.get_or_insert(now);
             flight.last = Some(now);
+            flight.stop = flight.stop.max(stop);
         }
         self.changed.notify_all();
     }
@@ -301,7 +314,7 @@ impl Barriers {
         // Every lane gets the same tables, each for its share of the keys: one lane's are enough.
         for (n, table) in tables.iter().enumerate().filter(|_| lane == 0) {
             let key = key(Kind::Groups, n as u64);
-            let saved = Saved::Groups(table.copy_whole());
+            let saved = Saved::Table(table.clone());
             state
                 .pending
                 .push((number, Pending { key: key.clone(), change: Change::Replace, content: Content::Saved(saved) }));
@@ -372,6 +385,7 @@ impl Barriers {
             sealed,
             rows,
             ordinals: state.ordinals,
+            stop: flight.stop,
             alignment: flight.last.zip(flight.first).map_or(Duration::ZERO, |(last, first)| last - first),
         };
         drop(state);

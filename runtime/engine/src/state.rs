@@ -11,11 +11,13 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};
 use dfc_batch::Batch;
 use dfc_ir::stage::AggregateSpec;
-use dfc_table::{FrozenGroups, GroupTable};
+use dfc_table::{FrozenBytes, FrozenGroups, GroupTable};
 use dfc_trial::{Planted, planted};
 use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::RunError;
+use crate::ops::BATCH_ROWS;
+use crate::store::{self, Arrival, FrozenPlaces, RowRef};
 
 /// What kind of state it is: how it is shared out, and what it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +67,8 @@ impl Kind {
 pub(crate) enum Saved {
     /// Part of a table of groups.
     Groups(FrozenGroups),
+    /// A table that nobody changes any more.
+    Table(Arc<GroupTable>),
     /// Rows, each batch with its number; `arrivals`: for each row the number of the packet and the row in it that it came from.
     Rows {
         /// The rows.
@@ -72,12 +76,21 @@ pub(crate) enum Saved {
         /// Empty, or one for each row.
         arrivals: Vec<(u64, u32)>,
     },
-    /// Keys, one after another, and where each ends.
+    /// Rows picked out of batches, with the places that they came from.
+    Picked {
+        /// Where they stand.
+        batches: Vec<Batch>,
+        /// Which ones, in their order.
+        places: FrozenPlaces,
+        /// The first of them that counts.
+        from: usize,
+    },
+    /// Keys, one after another.
     Seen {
         /// The keys' bytes.
-        bytes: Vec<u8>,
-        /// Ends.
-        ends: Vec<u64>,
+        bytes: FrozenBytes,
+        /// The length of each, as four bytes, little end first.
+        lengths: FrozenBytes,
     },
     /// Numbers, or words of bits.
     Numbers(Vec<u64>),
@@ -173,18 +186,25 @@ impl Saved {
     pub(crate) fn rows(&self) -> u64 {
         match self {
             Saved::Groups(groups) => groups.groups() as u64,
+            Saved::Table(table) => table.len() as u64,
+            Saved::Picked { places, from, .. } => (places.len() - from) as u64,
             Saved::Rows { batches, .. } => batches.iter().map(|batch| batch.rows as u64).sum(),
-            Saved::Seen { ends, .. } => ends.len() as u64,
+            Saved::Seen { lengths, .. } => (lengths.len() / size_of::<u32>()) as u64,
             Saved::Numbers(_) => 0,
         }
     }
 
     /// The same in pieces of about `limit` bytes, in their order: the first one replaces what the whole would, the others are
-    /// added to it.
-    pub(crate) fn pieces(self, limit: usize) -> Vec<Saved> {
-        match self {
+    /// added to it. What the task has only pointed at is copied here, beside its work.
+    ///
+    /// # Errors
+    /// When it isn't what it is said to be.
+    pub(crate) fn pieces(self, limit: usize) -> Result<Vec<Saved>, RunError> {
+        Ok(match self {
+            Saved::Table(table) => return Saved::Groups(table.copy_whole()).pieces(limit),
+            Saved::Picked { batches, places, from } => return picked(batches, &places, from).pieces(limit),
             Saved::Groups(groups) if groups.memory_bytes() > limit => {
-                groups.split(limit).into_iter().map(Saved::Groups).collect()
+                groups.split(limit).map_err(failed)?.into_iter().map(Saved::Groups).collect()
             }
             Saved::Rows { batches, arrivals } => {
                 let mut out: Vec<(Vec<Batch>, Vec<(u64, u32)>)> = vec![(Vec::new(), Vec::new())];
@@ -203,21 +223,22 @@ impl Saved {
                 }
                 out.into_iter().map(|(batches, arrivals)| Saved::Rows { batches, arrivals }).collect()
             }
-            Saved::Seen { bytes, ends } if bytes.len() > limit => {
+            Saved::Seen { mut bytes, mut lengths } if bytes.len() > limit => {
                 let mut out = Vec::new();
-                let (mut start, mut from) = (0u64, 0);
-                for number in 0..ends.len() {
-                    if number + 1 == ends.len() || ends[number + 1] - start > limit as u64 {
-                        let piece = bytes[start as usize..ends[number] as usize].to_vec();
-                        let ends_of = ends[from..=number].iter().map(|end| end - start).collect();
-                        out.push(Saved::Seen { bytes: piece, ends: ends_of });
-                        (start, from) = (ends[number], number + 1);
+                let (mut of_keys, mut keys) = (0, 0);
+                let all: Vec<usize> = key_lengths(&lengths).collect();
+                for (number, length) in all.iter().enumerate() {
+                    (of_keys, keys) = (of_keys + length, keys + 1);
+                    if all.get(number + 1).is_none_or(|next| of_keys + next > limit) {
+                        let (bytes, lengths) = (bytes.take_front(of_keys), lengths.take_front(keys * size_of::<u32>()));
+                        out.push(Saved::Seen { bytes, lengths });
+                        (of_keys, keys) = (0, 0);
                     }
                 }
                 out
             }
             small => vec![small],
-        }
+        })
     }
 
     /// Its bytes.
@@ -227,6 +248,8 @@ impl Saved {
     pub(crate) fn archive(self) -> Result<Vec<u8>, RunError> {
         match self {
             Saved::Groups(groups) => groups.archive().map_err(failed),
+            Saved::Table(table) => table.copy_whole().archive().map_err(failed),
+            Saved::Picked { batches, places, from } => picked(batches, &places, from).archive(),
             Saved::Rows { batches, arrivals } => {
                 let archive = RowsArchive {
                     stream: write_stream(&batches)?,
@@ -237,8 +260,12 @@ impl Saved {
                 };
                 Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
             }
-            Saved::Seen { bytes, ends } => {
-                let archive = SeenArchive { bytes, ends };
+            Saved::Seen { bytes, lengths } => {
+                let ends = key_lengths(&lengths).scan(0, |end, length| {
+                    *end += length as u64;
+                    Some(*end)
+                });
+                let archive = SeenArchive { bytes: bytes.parts().flatten().copied().collect(), ends: ends.collect() };
                 Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
             }
             Saved::Numbers(numbers) => {
@@ -247,6 +274,23 @@ impl Saved {
             }
         }
     }
+}
+
+/// How many bytes each of the keys has.
+fn key_lengths(lengths: &FrozenBytes) -> impl Iterator<Item = usize> {
+    let whole = lengths.parts().flat_map(|part| part.as_chunks::<{ size_of::<u32>() }>().0);
+    whole.map(|length| u32::from_le_bytes(*length) as usize)
+}
+
+/// The rows that are pointed at, as batches.
+fn picked(batches: Vec<Batch>, places: &FrozenPlaces, from: usize) -> Saved {
+    let places: Vec<&(Arrival, RowRef)> = places.iter().skip(from).collect();
+    let gather = |places: &[&(Arrival, RowRef)]| {
+        let rows: Vec<RowRef> = places.iter().map(|(_, row)| *row).collect();
+        store::gather(&batches, &rows, 0)
+    };
+    let arrivals = places.iter().map(|(arrival, _)| *arrival).collect();
+    Saved::Rows { batches: places.chunks(BATCH_ROWS).map(gather).collect(), arrivals }
 }
 
 fn write_stream(batches: &[Batch]) -> Result<Vec<u8>, RunError> {
@@ -334,6 +378,7 @@ mod tests {
     use super::*;
     use dfc_batch::ColumnBuilder;
     use dfc_ir::{DataType, Type, Value};
+    use dfc_table::Arena;
 
     fn batch(seq: u64, rows: usize) -> Batch {
         let mut column = ColumnBuilder::new(&DataType::of(Type::INT64), rows);
@@ -348,7 +393,7 @@ mod tests {
             let batches: Vec<Batch> = (0..20).map(|seq| batch(seq, 1 + seq as usize * 7)).collect();
             let total: usize = batches.iter().map(|batch| batch.rows).sum();
             let arrivals: Vec<(u64, u32)> = (0..total).map(|row| (row as u64 / 10, row as u32)).collect();
-            let pieces = Saved::Rows { batches: batches.clone(), arrivals: arrivals.clone() }.pieces(limit);
+            let pieces = Saved::Rows { batches: batches.clone(), arrivals: arrivals.clone() }.pieces(limit).unwrap();
             assert_eq!(pieces.len() > 1, limit < usize::MAX);
             let (mut again, mut places) = (Vec::new(), Vec::new());
             for piece in pieces {
@@ -361,14 +406,13 @@ mod tests {
             assert_eq!(places, arrivals);
 
             let keys: Vec<Vec<u8>> = (0..200u8).map(|number| vec![number; usize::from(number) % 9]).collect();
-            let bytes = keys.concat();
-            let ends = keys.iter().scan(0, |end, key| {
-                Some({
-                    *end += key.len() as u64;
-                    *end
-                })
-            });
-            let pieces = Saved::Seen { bytes, ends: ends.collect() }.pieces(limit);
+            let (mut bytes, mut lengths) = (Arena::default(), Arena::default());
+            for key in &keys {
+                bytes.add(key);
+                lengths.add(&(key.len() as u32).to_le_bytes());
+            }
+            let saved = Saved::Seen { bytes: bytes.freeze(None), lengths: lengths.freeze(None) };
+            let pieces = saved.pieces(limit).unwrap();
             let again: Vec<Vec<u8>> =
                 pieces.into_iter().flat_map(|piece| seen(&piece.archive().unwrap()).unwrap()).collect();
             assert_eq!(again, keys);

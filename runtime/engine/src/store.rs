@@ -7,6 +7,19 @@ use arrow_array::GenericByteViewArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteViewType;
 use dfc_batch::Batch;
+use dfc_table::{FrozenShelves, Shelves};
+
+/// Where a row stood in the input: its batch's number, and the row in it.
+pub(crate) type Arrival = (u64, u32);
+
+/// Places on a shelf: the first one that changes after a checkpoint copies them all.
+const SHELF: usize = 256;
+
+/// Held rows and where they stood in the input.
+pub(crate) type Places = Shelves<(Arrival, RowRef), SHELF>;
+
+/// The same as they were at a barrier.
+pub(crate) type FrozenPlaces = FrozenShelves<(Arrival, RowRef), SHELF>;
 
 /// A held row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +57,7 @@ impl RowStore {
 
     /// These rows as a batch.
     pub(crate) fn gather(&self, rows: &[RowRef], seq: u64) -> Batch {
-        let Some(first) = self.batches.first() else { return Batch::new(Vec::new(), 0, seq) };
-        let indices: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch, at.row as usize)).collect();
-        let column = |column: usize| -> ArrayRef {
-            let parts: Vec<_> = self.batches.iter().map(|batch| batch.columns[column].as_ref()).collect();
-            // The batches have the same columns; what else could fail is a list column of over 2³¹ items.
-            arrow_select::interleave::interleave(&parts, &indices)
-                .unwrap_or_else(|e| panic!("rows picked from held batches: {e}"))
-        };
-        Batch::new((0..first.columns.len()).map(column).collect(), rows.len(), seq)
+        gather(&self.batches, rows, seq)
     }
 
     /// Lets go of all rows but these: where they are now.
@@ -62,6 +67,19 @@ impl RowStore {
         let batch = self.add(kept);
         (0..rows.len() as u32).map(|row| RowRef { batch, row }).collect()
     }
+}
+
+/// These rows of batches of the same columns as a batch.
+pub(crate) fn gather(batches: &[Batch], rows: &[RowRef], seq: u64) -> Batch {
+    let Some(first) = batches.first() else { return Batch::new(Vec::new(), 0, seq) };
+    let indices: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch, at.row as usize)).collect();
+    let column = |column: usize| -> ArrayRef {
+        let parts: Vec<_> = batches.iter().map(|batch| batch.columns[column].as_ref()).collect();
+        // The batches have the same columns; what else could fail is a list column of over 2³¹ items.
+        arrow_select::interleave::interleave(&parts, &indices)
+            .unwrap_or_else(|e| panic!("rows picked from held batches: {e}"))
+    };
+    Batch::new((0..first.columns.len()).map(column).collect(), rows.len(), seq)
 }
 
 /// Texts that use less than half of the memory they hold on to are copied.

@@ -236,6 +236,7 @@ impl Task {
     /// Hands over what operators and outputs hold, and sends the barrier on.
     fn pass_barrier(&mut self, number: u64) -> Result<(), RunError> {
         let Some(barriers) = self.cx.barriers() else { return Ok(()) };
+        let begun = turns::now();
         let mut pieces: Vec<(usize, Piece)> = Vec::new();
         for (op, operator) in self.ops.iter_mut().enumerate() {
             self.cx.enter(op + 1);
@@ -245,12 +246,13 @@ impl Task {
         for (k, output) in self.outputs.iter_mut().enumerate() {
             pieces.extend(output.barrier(number).map(|piece| (first + k, piece)));
         }
+        let stop = turns::now() - begun;
         turns::pass();
         self.passed = number;
         // Operators that haven't been opened have saved nothing.
         self.fresh &= self.ops.is_empty();
         self.cx.passed(number);
-        barriers.pass(self.id, number, pieces, self.highest(), self.rows_read);
+        barriers.pass(self.id, number, pieces, self.highest(), self.rows_read, stop);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! may come back damaged or from anybody: everything is looked at before it is used.
 
 use std::fmt;
+use std::sync::Arc;
 
 use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, Value};
@@ -11,11 +12,12 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use rkyv::{Archive, Deserialize, Serialize};
 
+use crate::arena::FrozenBytes;
 use crate::estimate::Estimate;
 use crate::key::{decode, encode, hash_key, skip};
 use crate::layout::StateKind;
 use crate::pages::FrozenPage;
-use crate::side::{Moments, Side};
+use crate::side::{FrozenSides, Moments, Side};
 use crate::table::GroupTable;
 
 /// What changed in a table since it was last frozen, or all of it.
@@ -24,16 +26,24 @@ pub struct FrozenGroups {
     pub whole: bool,
     layout: String,
     first: usize,
-    keys: Vec<u8>,
-    lengths: Vec<u32>,
+    groups: usize,
+    keys: FrozenBytes,
     page_bytes: usize,
     page_rows: usize,
     pages: Vec<FrozenPage>,
     first_side: usize,
-    /// All of them, each with its aggregate's types: sides change without their rows.
-    sides: Vec<Side>,
-    types: Vec<DataType>,
-    owners: Vec<u32>,
+    /// All of them from `first_side` on, each with its aggregate: sides change without their rows.
+    sides: FrozenSides,
+    last_side: usize,
+    types: Arc<Types>,
+}
+
+/// Types of a table.
+struct Types {
+    /// Of the keys' columns.
+    keys: Vec<DataType>,
+    /// Of each aggregate's argument.
+    arguments: Vec<DataType>,
 }
 
 /// State that can't be used.
@@ -90,22 +100,22 @@ const VALUES: u8 = 5;
 impl GroupTable {
     /// What changed since the last call (`whole`, and the first time: everything).
     pub fn freeze(&mut self, whole: bool) -> FrozenGroups {
-        let (first, key_start) = self.frozen.filter(|_| !whole).unwrap_or((0, 0));
-        let whole = whole || self.frozen.is_none();
-        self.frozen = Some((self.len(), self.keys.len()));
+        let before = self.frozen.filter(|_| !whole);
+        let first = before.map_or(0, |(groups, _)| groups);
+        self.frozen = Some((self.len(), self.keys.end()));
         FrozenGroups {
-            whole,
+            whole: before.is_none(),
             layout: self.layout_text(),
             first,
-            keys: self.keys[key_start..].to_vec(),
-            lengths: self.entries[first..].iter().map(|entry| entry.len).collect(),
+            groups: self.len() - first,
+            keys: self.keys.freeze(before.map(|(_, end)| end)),
             page_bytes: self.states.page_bytes(),
             page_rows: self.states.page_rows(),
-            pages: self.states.freeze(whole),
+            pages: self.states.freeze(before.is_none()),
             first_side: 0,
-            sides: self.sides.clone(),
-            owners: self.side_owners(),
-            types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
+            last_side: self.sides.len(),
+            sides: self.sides.freeze(),
+            types: self.types(),
         }
     }
 
@@ -115,35 +125,22 @@ impl GroupTable {
             whole: true,
             layout: self.layout_text(),
             first: 0,
-            keys: self.keys.clone(),
-            lengths: self.entries.iter().map(|entry| entry.len).collect(),
+            groups: self.len(),
+            keys: self.keys.freeze(None),
             page_bytes: self.states.page_bytes(),
             page_rows: self.states.page_rows(),
             pages: self.states.copy(),
             first_side: 0,
-            sides: self.sides.clone(),
-            owners: self.side_owners(),
-            types: self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect(),
+            last_side: self.sides.len(),
+            sides: self.sides.copy(),
+            types: self.types(),
         }
     }
 
-    /// For each side the aggregate that it belongs to.
-    fn side_owners(&self) -> Vec<u32> {
-        let mut owners = vec![0; self.sides.len()];
-        if owners.is_empty() {
-            return owners;
-        }
-        for (aggregate, info) in
-            self.aggregates.iter().enumerate().filter(|(_, info)| info.slot.kind == StateKind::Side)
-        {
-            for row in 0..self.len() {
-                let index = u64::from_le_bytes(self.states.read(row, info.slot.offset)) as usize;
-                if let Some(owner) = index.checked_sub(1).and_then(|index| owners.get_mut(index)) {
-                    *owner = aggregate as u32;
-                }
-            }
-        }
-        owners
+    fn types(&self) -> Arc<Types> {
+        let keys = self.key_layout().parts.iter().map(|part| part.ty.clone()).collect();
+        let arguments = self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect();
+        Arc::new(Types { keys, arguments })
     }
 
     /// What must be equal for bytes to fit: types of keys and arguments, functions, and where the states lie.
@@ -222,13 +219,14 @@ impl GroupTable {
     }
 
     fn take_sides(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
-        let sides: Result<Vec<Side>, DamagedState> = archive.sides.iter().map(|side| self.side_from(side)).collect();
+        let read = |side: &ArchivedSideArchive| Ok((side.aggregate.to_native(), self.side_from(side)?));
+        let sides: Result<Vec<(u32, Side)>, DamagedState> = archive.sides.iter().map(read).collect();
         match archive.first_side.to_native() as usize {
             0 => self.sides.clear(),
             first if first == self.sides.len() => {}
             first => return damaged(format!("it begins with value {first} where {} are known", self.sides.len())),
         }
-        self.sides.extend(sides?);
+        sides?.into_iter().for_each(|side| self.sides.push(side));
         Ok(())
     }
 
@@ -299,62 +297,81 @@ impl GroupTable {
 impl FrozenGroups {
     /// Groups in it.
     pub fn groups(&self) -> usize {
-        self.lengths.len()
+        self.groups
     }
 
     /// Bytes of memory that it holds or shares, about.
     pub fn memory_bytes(&self) -> usize {
-        self.keys.len() + self.pages.len() * self.page_bytes + self.sides.len() * size_of::<Side>()
+        let sides = self.last_side - self.first_side;
+        self.keys.len() + self.pages.len() * self.page_bytes + sides * size_of::<Side>()
+    }
+
+    /// Bytes of each key.
+    fn lengths(&self) -> Result<Vec<u32>, DamagedState> {
+        let mut lengths = Vec::with_capacity(self.groups);
+        let mut parts = self.keys.parts();
+        let mut rest: &[u8] = &[];
+        while lengths.len() < self.groups {
+            if rest.is_empty() {
+                rest = parts.next().unwrap_or_default();
+            }
+            let Some(after) = self.types.keys.iter().try_fold(rest, |key, ty| skip(key, ty)) else {
+                return damaged("a key in it is none");
+            };
+            lengths.push((rest.len() - after.len()) as u32);
+            rest = after;
+        }
+        Ok(lengths)
     }
 
     /// The same in pieces of about `limit` bytes each, which build on one another in their order: an archive has an end at 2 GiB,
     /// and while it is made its bytes are in memory twice.
-    pub fn split(mut self, limit: usize) -> Vec<FrozenGroups> {
+    ///
+    /// # Errors
+    /// When its keys are none.
+    pub fn split(mut self, limit: usize) -> Result<Vec<FrozenGroups>, DamagedState> {
         let mut out: Vec<FrozenGroups> = Vec::new();
+        let lengths = self.lengths()?;
         let mut pages = std::mem::take(&mut self.pages).into_iter().peekable();
-        let mut sides = std::mem::take(&mut self.sides).into_iter().zip(std::mem::take(&mut self.owners)).peekable();
-        let (mut group, mut key) = (0, 0);
+        let (mut group, mut side) = (0, self.first_side);
         loop {
-            let (first_group, first_key) = (group, key);
-            let mut piece = FrozenGroups {
-                whole: self.whole && out.is_empty(),
-                layout: self.layout.clone(),
-                first: self.first + group,
-                keys: Vec::new(),
-                lengths: Vec::new(),
-                page_bytes: self.page_bytes,
-                page_rows: self.page_rows,
-                pages: Vec::new(),
-                first_side: out.iter().map(|piece| piece.sides.len()).sum(),
-                sides: Vec::new(),
-                owners: Vec::new(),
-                types: self.types.clone(),
-            };
-            let mut bytes = 0;
+            let (first_group, first_side) = (group, side);
+            let mut of_pages = Vec::new();
+            let (mut bytes, mut of_keys) = (0, 0);
             while bytes < limit {
                 // A page comes with the groups that fill it, or after them.
                 let known = (self.first + group).div_ceil(self.page_rows);
-                let rest = group == self.lengths.len();
+                let rest = group == lengths.len();
                 if let Some(page) = pages.next_if(|page| page.number < known || rest) {
-                    piece.pages.push(page);
+                    of_pages.push(page);
                     bytes += self.page_bytes;
-                } else if let Some(&length) = self.lengths.get(group) {
+                } else if let Some(&length) = lengths.get(group) {
                     group += 1;
-                    key += length as usize;
+                    of_keys += length as usize;
                     bytes += length as usize + size_of::<u32>();
-                } else if let Some((side, owner)) = sides.next() {
-                    bytes += side.bytes();
-                    piece.sides.push(side);
-                    piece.owners.push(owner);
+                } else if let Some((_, value)) = self.sides.get(side).filter(|_| side < self.last_side) {
+                    bytes += value.bytes();
+                    side += 1;
                 } else {
                     break;
                 }
             }
-            piece.keys = self.keys[first_key..key].to_vec();
-            piece.lengths = self.lengths[first_group..group].to_vec();
-            out.push(piece);
-            if group == self.lengths.len() && pages.peek().is_none() && sides.peek().is_none() {
-                return out;
+            out.push(FrozenGroups {
+                whole: self.whole && out.is_empty(),
+                layout: self.layout.clone(),
+                first: self.first + first_group,
+                groups: group - first_group,
+                keys: self.keys.take_front(of_keys),
+                page_bytes: self.page_bytes,
+                page_rows: self.page_rows,
+                pages: of_pages,
+                first_side,
+                last_side: side,
+                sides: self.sides.clone(),
+                types: self.types.clone(),
+            });
+            if group == lengths.len() && pages.peek().is_none() && side == self.last_side {
+                return Ok(out);
             }
         }
     }
@@ -366,37 +383,40 @@ impl FrozenGroups {
     pub fn archive(self) -> Result<Vec<u8>, DamagedState> {
         let mut pages = Vec::with_capacity(self.pages.len() * self.page_bytes);
         self.pages.iter().for_each(|page| pages.extend_from_slice(page.bytes()));
-        let owned = self.sides.into_iter().zip(self.owners);
+        let mut keys = Vec::with_capacity(self.keys.len());
+        self.keys.parts().for_each(|part| keys.extend_from_slice(part));
+        let sides = (self.first_side..self.last_side).filter_map(|side| self.sides.get(side));
+        let argument = |aggregate: u32| &self.types.arguments[aggregate as usize];
         let archive = GroupsArchive {
-            layout: self.layout,
+            lengths: self.lengths()?,
             whole: self.whole,
             first: self.first as u64,
-            keys: self.keys,
-            lengths: self.lengths,
+            keys,
             numbers: self.pages.iter().map(|page| page.number as u32).collect(),
             pages,
             first_side: self.first_side as u64,
-            sides: owned.map(|(side, owner)| archive_side(side, owner, &self.types[owner as usize])).collect(),
+            sides: sides.map(|(of, side)| archive_side(side, *of, argument(*of))).collect(),
+            layout: self.layout,
         };
         let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&archive);
         bytes.map(|bytes| bytes.into_vec()).map_err(|error| DamagedState(format!("it can't be archived: {error}")))
     }
 }
 
-fn archive_side(side: Side, aggregate: u32, ty: &DataType) -> SideArchive {
+fn archive_side(side: &Side, aggregate: u32, ty: &DataType) -> SideArchive {
     let (mut bytes, mut ordinals) = (Vec::new(), Vec::new());
     let form = match side {
         Side::Extreme(value) => {
-            encode(&value, ty, &mut bytes);
+            encode(value, ty, &mut bytes);
             EXTREME
         }
         Side::Ordered(ordinal, value) => {
-            ordinals.push(ordinal);
-            encode(&value, ty, &mut bytes);
+            ordinals.push(*ordinal);
+            encode(value, ty, &mut bytes);
             ORDERED
         }
         Side::Distinct(values) => {
-            for value in &values {
+            for value in values {
                 ordinals.push(value.len() as u64);
                 bytes.extend_from_slice(value);
             }
@@ -411,7 +431,7 @@ fn archive_side(side: Side, aggregate: u32, ty: &DataType) -> SideArchive {
             MOMENTS
         }
         Side::Values(values) => {
-            for (ordinal, value) in &values {
+            for (ordinal, value) in values {
                 ordinals.push(*ordinal);
                 encode(value, ty, &mut bytes);
             }

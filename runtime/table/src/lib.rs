@@ -4,6 +4,7 @@
 //! It may not know tasks, queues or plans.
 
 mod archive;
+mod arena;
 mod columns;
 mod estimate;
 mod finish;
@@ -12,13 +13,16 @@ mod join;
 mod key;
 mod layout;
 mod pages;
+mod shelves;
 mod side;
 mod table;
 mod update;
 
 pub use archive::{DamagedState, FrozenGroups};
+pub use arena::{Arena, FrozenBytes, Place};
 pub use join::{JoinTable, TooManyRows};
 pub use key::{HASH_END, HASH_SEED, HASH_WORD, KeyLayout, KeyPart, fold, hash_key, partition};
 pub use layout::{StateKind, StateLayout, StateSlot};
+pub use shelves::{FrozenShelves, Shelves};
 pub use table::{GroupIndex, GroupTable, find_or_insert};
 pub use update::BatchRow;

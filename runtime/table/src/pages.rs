@@ -2,7 +2,7 @@
 //!
 //! Freezing shares the pages instead of copying them: a shared page is copied when it is first written to again (D11, D13).
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,8 +29,18 @@ impl Page {
         Page { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
     }
 
+    fn copy(&self) -> Page {
+        // SAFETY: the layout's size isn't 0.
+        let start = unsafe { alloc(self.layout) };
+        let copy =
+            Page { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(self.layout)), layout: self.layout };
+        // SAFETY: both pages have this layout; the new one isn't known to anyone else yet.
+        unsafe { copy.start.as_ptr().copy_from_nonoverlapping(self.start.as_ptr(), self.layout.size()) }
+        copy
+    }
+
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the page has so many bytes, all written since it was allocated with zeros; nobody writes to a shared page.
+        // SAFETY: the page has so many bytes, all written when it was allocated; nobody writes to a shared page.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
     }
 }
@@ -108,17 +118,14 @@ impl Pages {
     }
 
     fn copy_of(&self, page: usize) -> Arc<Page> {
-        let copy = Page::zeroed(self.layout);
-        // SAFETY: both pages have this layout; the new one isn't known to anyone else yet.
-        unsafe {
-            copy.start.as_ptr().copy_from_nonoverlapping(self.pages[page].start.as_ptr(), self.layout.size());
-        }
-        Arc::new(copy)
+        Arc::new(self.pages[page].copy())
     }
 
     fn unshare(&mut self, page: usize) {
         if self.shared.get(page) == Some(&true) {
-            if !planted(Planted::PageNotCopied) {
+            // Once what was frozen is stored, nobody else holds the page any more.
+            let alone = Arc::get_mut(&mut self.pages[page]).is_some();
+            if !alone && !planted(Planted::PageNotCopied) {
                 self.pages[page] = self.copy_of(page);
             }
             self.shared[page] = false;

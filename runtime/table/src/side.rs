@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 
 use crate::estimate::Estimate;
+use crate::shelves::{FrozenShelves, Shelves};
 
 /// The state of one aggregate of one group, which has seen a value.
 #[derive(Clone)]
@@ -25,6 +26,15 @@ pub(crate) enum Side {
     /// All values with their ordinals.
     Values(Vec<(u64, Value<'static>)>),
 }
+
+/// Sides on a shelf: the first one that changes after a freeze copies them all.
+const SHELF: usize = 64;
+
+/// The sides of a table, each with the aggregate that it belongs to.
+pub(crate) type Sides = Shelves<(u32, Side), SHELF>;
+
+/// The same as they were at a freeze.
+pub(crate) type FrozenSides = FrozenShelves<(u32, Side), SHELF>;
 
 impl Side {
     /// Bytes of it, about.

@@ -1,17 +1,18 @@
 //! The table of groups: from packed keys to state rows.
 //!
-//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another in one arena; state
-//! rows in pages that never move.
+//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another in an arena; state
+//! rows in pages. Neither ever moves.
 
 use dfc_eval::EvalError;
 use dfc_ir::plan::{AggFunction, Aggregate};
 use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, ExprKind, Site, Type, Value};
 
+use crate::arena::{Arena, Place};
 use crate::key::{KeyLayout, hash_key, partition};
 use crate::layout::{StateKind, StateLayout, StateSlot};
 use crate::pages::Pages;
-use crate::side::Side;
+use crate::side::Sides;
 
 /// Groups whose slots are looked up together.
 const MERGED_AT_ONCE: usize = 64;
@@ -52,8 +53,8 @@ impl AggregateInfo {
 
 pub(crate) struct Entry {
     pub(crate) hash: u64,
-    /// Where its key begins in the arena.
-    pub(crate) key: u64,
+    /// Where its key lies in the arena.
+    pub(crate) key: Place,
     /// Bytes of its key.
     pub(crate) len: u32,
 }
@@ -66,15 +67,16 @@ pub struct GroupTable {
     /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
     slots: Vec<u64>,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) keys: Vec<u8>,
+    pub(crate) keys: Arena,
     pub(crate) states: Pages,
-    pub(crate) sides: Vec<Side>,
+    /// The values beside the rows, each with the aggregate that it belongs to.
+    pub(crate) sides: Sides,
     pub(crate) aggregates: Vec<AggregateInfo>,
     key_layout: KeyLayout,
     state_layout: StateLayout,
     pub(crate) scratch: Vec<u8>,
-    /// Groups and bytes of keys when it was last frozen; `None`: never.
-    pub(crate) frozen: Option<(usize, usize)>,
+    /// Groups and the end of their keys when it was last frozen; `None`: never.
+    pub(crate) frozen: Option<(usize, Place)>,
 }
 
 impl GroupTable {
@@ -86,9 +88,9 @@ impl GroupTable {
         let mut table = GroupTable {
             slots: vec![0; 64],
             entries: Vec::new(),
-            keys: Vec::new(),
+            keys: Arena::default(),
             states: Pages::new(state_layout.row_bytes),
-            sides: Vec::new(),
+            sides: Sides::default(),
             aggregates,
             key_layout: KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone())),
             state_layout,
@@ -124,7 +126,7 @@ impl GroupTable {
     /// The bytes of a group's key.
     pub fn key(&self, group: GroupIndex) -> &[u8] {
         let entry = &self.entries[group.0 as usize];
-        &self.keys[entry.key as usize..entry.key as usize + entry.len as usize]
+        self.keys.get(entry.key, entry.len as usize)
     }
 
     /// The group with this key, which is added if there is none. `hash` is the key's [`hash_key`].
@@ -150,8 +152,7 @@ impl GroupTable {
         let number = self.entries.len() as u32;
         assert!(number < u32::MAX - 1, "more than 4,294,967,294 groups in one table");
         self.slots[at] = tag | u64::from(number + 1);
-        self.entries.push(Entry { hash, key: self.keys.len() as u64, len: key.len() as u32 });
-        self.keys.extend_from_slice(key);
+        self.entries.push(Entry { hash, key: self.keys.add(key), len: key.len() as u32 });
         self.states.push();
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
@@ -219,7 +220,6 @@ impl GroupTable {
             self.slots = vec![0; slots];
         }
         self.entries.reserve(groups);
-        self.keys.reserve(groups * self.key_layout.fixed_bytes.unwrap_or(0));
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.
@@ -230,10 +230,10 @@ impl GroupTable {
     /// Bytes of memory that the table holds, about (values beside the rows are counted by their number only).
     pub fn memory_bytes(&self) -> usize {
         self.states.memory_bytes()
-            + self.keys.capacity()
+            + self.keys.memory_bytes()
             + self.slots.capacity() * size_of::<u64>()
             + self.entries.capacity() * size_of::<Entry>()
-            + self.sides.iter().map(Side::memory_bytes).sum::<usize>()
+            + self.sides.iter().map(|(_, side)| side.memory_bytes()).sum::<usize>()
     }
 }
 

@@ -179,7 +179,7 @@ impl GroupTable {
     /// The side state of an aggregate, if it has seen a value.
     pub(crate) fn side(&self, row: usize, aggregate: usize) -> Option<&Side> {
         let index = u64::from_le_bytes(self.states.read(row, self.aggregates[aggregate].slot.offset));
-        self.sides.get((index as usize).checked_sub(1)?)
+        self.sides.get((index as usize).checked_sub(1)?).map(|(_, side)| side)
     }
 
     /// The same, to change it; `new` for the first value.
@@ -187,11 +187,11 @@ impl GroupTable {
         let offset = self.aggregates[aggregate].slot.offset;
         let mut index = u64::from_le_bytes(self.states.read(row, offset)) as usize;
         if index == 0 {
-            self.sides.push(new());
+            self.sides.push((aggregate as u32, new()));
             index = self.sides.len();
             self.states.write(row, offset, &(index as u64).to_le_bytes());
         }
-        &mut self.sides[index - 1]
+        &mut self.sides.get_mut(index - 1).1
     }
 
     fn update_side(&mut self, row: usize, aggregate: usize, value: &Value, ordinal: u64) {

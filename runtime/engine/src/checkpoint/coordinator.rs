@@ -262,6 +262,7 @@ impl Coordinator {
             at_micros,
             duration_ms: 0,
             alignment_ms: 0,
+            stop_micros: 0,
             state_bytes: 0,
             spool_bytes: 0,
             outcome: Outcome::Taken,
@@ -352,11 +353,12 @@ impl Coordinator {
         report: &mut HistoryEntry,
     ) -> Result<(), Setback> {
         let number = complete.number;
-        let Complete { pending, live, unstarted, ended, sealed, rows, ordinals, alignment, .. } = complete;
+        let Complete { pending, live, unstarted, ended, sealed, rows, ordinals, alignment, stop, .. } = complete;
         let mut pending = pending;
         let fatal = |error: RunError| Setback::Fatal(Box::new(error));
         let spool: u64 = sealed.iter().map(|(_, sealed)| sealed.bytes).sum();
         (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
+        report.stop_micros = stop.as_micros() as u64;
         let mut next = self.ledger.stored.clone();
         match self.store_parts(number, &mut pending, &mut next) {
             Ok(bytes) => report.state_bytes = bytes,
@@ -448,6 +450,7 @@ impl Coordinator {
             spool_bytes = spool,
             duration_ms = manifest.duration_ms,
             alignment_ms = manifest.alignment_ms,
+            stop_micros = report.stop_micros,
             event = "staged"
         );
         self.scene.job.observer.event(&Event::Checkpoint { number, duration: (turns::now() - begun) });
@@ -471,7 +474,8 @@ impl Coordinator {
     }
 
     fn store_parts(&mut self, number: u64, pending: &mut Vec<Pending>, next: &mut Stored) -> Result<u64, RunError> {
-        *pending = std::mem::take(pending).into_iter().flat_map(in_pieces).collect();
+        let pieces: Result<Vec<_>, RunError> = std::mem::take(pending).into_iter().map(in_pieces).collect();
+        *pending = pieces?.into_iter().flatten().collect();
         let mut written = 0;
         if let Some(quota) = self.settings.quota_bytes {
             match self.checkpoints.room(quota, 0).map_err(RunError::Checkpoint)? {
@@ -575,16 +579,16 @@ enum Flown {
 const PART_BYTES: usize = 256 << 20;
 
 /// State in pieces that are stored one after another.
-fn in_pieces(pending: Pending) -> Vec<Pending> {
+fn in_pieces(pending: Pending) -> Result<Vec<Pending>, RunError> {
     let Pending { key, change, content } = pending;
-    let Content::Saved(saved) = content else { return vec![Pending { key, change, content }] };
-    let pieces = saved.pieces(PART_BYTES).into_iter().enumerate();
+    let Content::Saved(saved) = content else { return Ok(vec![Pending { key, change, content }]) };
+    let pieces = saved.pieces(PART_BYTES)?.into_iter().enumerate();
     let pieces = pieces.map(|(number, saved)| Pending {
         key: key.clone(),
         change: if number == 0 { change } else { Change::Append },
         content: Content::Saved(saved),
     });
-    pieces.collect()
+    Ok(pieces.collect())
 }
 
 fn change(stored: &mut Stored, key: &Key, change: Change, part: dfc_checkpoint::Part) {

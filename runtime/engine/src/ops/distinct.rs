@@ -7,13 +7,14 @@ use arrow_row::Rows;
 use dfc_batch::{Batch, RowError, select};
 use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
+use dfc_table::{Arena, Place};
 use hashbrown::HashTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
 use crate::rowkey::{KeyOrder, RowKeys, hash};
 use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
-use crate::store::{RowRef, RowStore};
+use crate::store::{Arrival, Places, RowRef, RowStore};
 
 /// A distinct, ready to be opened.
 pub(crate) struct PreparedDistinct {
@@ -30,17 +31,19 @@ impl PreparedDistinct {
         let seen = Seen {
             columns: self.keys.iter().map(|(column, _)| *column).collect(),
             keys: RowKeys::new(self.node.clone(), &types)?,
-            bytes: Vec::new(),
+            bytes: Arena::default(),
+            lengths: Arena::default(),
             groups: Vec::new(),
             table: HashTable::new(),
         };
         Ok(match &self.order {
-            None => Box::new(FirstArrived { seen, saved: 0 }),
+            None => Box::new(FirstArrived { seen, saved: None }),
             Some((program, types)) => Box::new(FirstInOrder {
                 seen,
                 program: program.clone(),
                 order: RowKeys::new(self.node.clone(), types)?,
                 best: Vec::new(),
+                places: Places::default(),
                 rows: RowStore::default(),
                 given: 0,
                 errors: Vec::new(),
@@ -53,9 +56,11 @@ impl PreparedDistinct {
 struct Seen {
     columns: Vec<usize>,
     keys: RowKeys,
-    bytes: Vec<u8>,
-    /// Where a key's bytes end; they begin where those before end.
-    groups: Vec<usize>,
+    bytes: Arena,
+    /// The keys' lengths once more, for checkpoints.
+    lengths: Arena,
+    /// Where each key's bytes lie, and how many they are.
+    groups: Vec<(Place, u32)>,
     table: HashTable<(u64, usize)>,
 }
 
@@ -68,26 +73,23 @@ impl Seen {
         self.keys.encode(&columns).map(Some)
     }
 
-    /// Where the keys from number `first` on begin.
-    fn start(&self, first: usize) -> usize {
-        first.checked_sub(1).map_or(0, |before| self.groups[before])
-    }
-
     /// The key's number, and whether it is new.
     fn insert(&mut self, key: &[u8]) -> (usize, bool) {
-        let Seen { bytes, groups, table, .. } = self;
+        let Seen { bytes, lengths, groups, table, .. } = self;
         let hash = hash(key);
         let text = |group: usize| {
-            let start = if group == 0 { 0 } else { groups[group - 1] };
-            &bytes[start..groups[group]]
+            let (place, length) = groups[group];
+            bytes.get(place, length as usize)
         };
         if let Some(&(_, group)) = table.find(hash, |&(h, group)| h == hash && text(group) == key) {
             return (group, false);
         }
         let group = groups.len();
         table.insert_unique(hash, (hash, group), |&(h, _)| h);
-        bytes.extend_from_slice(key);
-        groups.push(bytes.len());
+        // A key is a part of a batch, and those have less than 2³² bytes.
+        let length = key.len() as u32;
+        groups.push((bytes.add(key), length));
+        lengths.add(&length.to_le_bytes());
         (group, true)
     }
 }
@@ -104,8 +106,8 @@ fn owns(share: Share, key: &[u8]) -> bool {
 
 struct FirstArrived {
     seen: Seen,
-    /// Keys that were saved.
-    saved: usize,
+    /// How many keys were saved, and where their bytes and lengths end; `None`: none yet.
+    saved: Option<(usize, Place, Place)>,
 }
 
 impl Operator for FirstArrived {
@@ -121,16 +123,18 @@ impl Operator for FirstArrived {
     }
 
     fn save(&mut self, fresh: bool) -> Vec<Piece> {
-        let first = if fresh { 0 } else { self.saved };
-        let start = self.seen.start(first);
-        let ends: Vec<u64> = self.seen.groups[first..].iter().map(|end| (end - start) as u64).collect();
-        self.saved = self.seen.groups.len();
-        let change = match (fresh, ends.is_empty()) {
-            (true, _) => Change::Replace,
-            (false, true) => Change::Keep,
-            (false, false) => Change::Append,
+        let before = self.saved.filter(|_| !fresh);
+        let Seen { bytes, lengths, groups, .. } = &self.seen;
+        self.saved = Some((groups.len(), bytes.end(), lengths.end()));
+        let change = match before {
+            None => Change::Replace,
+            Some((saved, ..)) if saved == groups.len() => Change::Keep,
+            Some(_) => Change::Append,
         };
-        let saved = Saved::Seen { bytes: self.seen.bytes[start..].to_vec(), ends };
+        let saved = Saved::Seen {
+            bytes: bytes.freeze(before.map(|(_, end, _)| end)),
+            lengths: lengths.freeze(before.map(|(_, _, end)| end)),
+        };
         vec![Piece { kind: Kind::Seen, change, saved: (change != Change::Keep).then_some(saved) }]
     }
 
@@ -144,19 +148,14 @@ impl Operator for FirstArrived {
     }
 }
 
-/// The best row of a key so far.
-struct Best {
-    order: Box<[u8]>,
-    /// Rows that are equal in the order: the one that stood first in the input.
-    arrival: (u64, u32),
-    row: RowRef,
-}
-
 struct FirstInOrder {
     seen: Seen,
     program: Arc<dyn PreparedProgram>,
     order: RowKeys,
-    best: Vec<Best>,
+    /// Of each key's best row so far: what it is ordered by.
+    best: Vec<Box<[u8]>>,
+    /// The rows, and where they stood in the input: of those that are equal in the order the first one is best.
+    places: Places,
     rows: RowStore,
     given: usize,
     errors: Vec<RowError>,
@@ -168,7 +167,7 @@ impl FirstInOrder {
         &mut self,
         batch: Batch,
         share: Share,
-        arrival: impl Fn(usize) -> (u64, u32),
+        arrival: impl Fn(usize) -> Arrival,
         errors: &mut Vec<RowError>,
     ) -> Result<(), RunError> {
         let evaluated = self.program.evaluate(&batch, errors);
@@ -186,10 +185,16 @@ impl FirstInOrder {
             }
             let (group, new) = self.seen.insert(key);
             let (bytes, arrival) = (order.row(row).data(), arrival(row));
-            let better = |best: &Best| (bytes, arrival) < (&best.order, best.arrival);
-            if new || better(&self.best[group]) {
-                let best = Best { order: bytes.into(), arrival, row: RowRef { batch: stored, row: row as u32 } };
-                if new { self.best.push(best) } else { self.best[group] = best }
+            let place = (arrival, RowRef { batch: stored, row: row as u32 });
+            if new {
+                self.best.push(bytes.into());
+                self.places.push(place);
+                continue;
+            }
+            let before = self.places.get(group).map(|(arrival, _)| *arrival);
+            if before.is_some_and(|before| (bytes, arrival) < (&*self.best[group], before)) {
+                self.best[group] = bytes.into();
+                *self.places.get_mut(group) = place;
             }
         }
         Ok(())
@@ -198,10 +203,9 @@ impl FirstInOrder {
     /// Rows that are no longer anyone's best are let go when they are most of what is held.
     fn compact(&mut self) {
         if self.rows.rows() > 2 * self.best.len() + BATCH_ROWS {
-            let kept: Vec<RowRef> = self.best.iter().map(|best| best.row).collect();
-            let moved = self.rows.keep(&kept);
-            for (best, row) in self.best.iter_mut().zip(moved) {
-                best.row = row;
+            let kept: Vec<RowRef> = self.places.iter().map(|(_, row)| *row).collect();
+            for (group, row) in self.rows.keep(&kept).into_iter().enumerate() {
+                self.places.get_mut(group).1 = row;
             }
         }
     }
@@ -220,18 +224,15 @@ impl Operator for FirstInOrder {
 
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
         let end = self.best.len().min(self.given + BATCH_ROWS);
-        let rows: Vec<RowRef> = self.best[self.given..end].iter().map(|best| best.row).collect();
+        let rows: Vec<RowRef> = (self.given..end).filter_map(|at| self.places.get(at)).map(|(_, row)| *row).collect();
         out.emit(self.rows.gather(&rows, (self.given / BATCH_ROWS) as u64))?;
         self.given = end;
         Ok(end == self.best.len())
     }
 
     fn save(&mut self, _fresh: bool) -> Vec<Piece> {
-        let left = &self.best[self.given..];
-        let rows: Vec<RowRef> = left.iter().map(|best| best.row).collect();
-        let arrivals = left.iter().map(|best| best.arrival).collect();
-        let batches = if rows.is_empty() { Vec::new() } else { vec![self.rows.gather(&rows, 0)] };
-        vec![Piece::whole(Kind::Rows, Saved::Rows { batches, arrivals })]
+        let batches = self.rows.batches().to_vec();
+        vec![Piece::whole(Kind::Rows, Saved::Picked { batches, places: self.places.freeze(), from: self.given })]
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
@@ -239,7 +240,7 @@ impl Operator for FirstInOrder {
             let state::RestoredRows { batches, arrivals } = state::rows(part, None)?;
             let mut arrivals = arrivals.into_iter();
             for batch in batches {
-                let arrivals: Vec<(u64, u32)> = arrivals.by_ref().take(batch.rows).collect();
+                let arrivals: Vec<Arrival> = arrivals.by_ref().take(batch.rows).collect();
                 self.see(batch, share, |row| arrivals.get(row).copied().unwrap_or_default(), &mut Vec::new())?;
             }
         }
