@@ -13,7 +13,7 @@ mod patterns;
 mod strings;
 
 pub use dates::validate_unit;
-pub use patterns::validate_regex;
+pub use patterns::{Pattern, validate_regex};
 
 use dfc_ir::{DataType, Value};
 

@@ -1,6 +1,7 @@
 //! Days and moments to calendar parts and back: the proleptic Gregorian calendar, years 0001 to 9999.
 //!
-//! The day algorithms are Howard Hinnant's, "chrono-Compatible Low-Level Date Algorithms" (`days_from_civil`, `civil_from_days`).
+//! The way to days is Howard Hinnant's ("chrono-Compatible Low-Level Date Algorithms"), the way back Neri and Schneider's
+//! ("Euclidean affine functions and their application to calendar algorithms", 2023): one division.
 
 use crate::{EvalError, OVERFLOW};
 
@@ -22,18 +23,19 @@ pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Year, month (1–12) and day (1–31) of a day.
+/// Year, month (1–12) and day (1–31) of a day, which is one of the years 0001 to 9999.
 pub fn civil_from_days(days: i32) -> (i32, u32, u32) {
-    let shifted = i64::from(days) + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
-    let year = (year_of_era + era * 400 + i64::from(month <= 2)) as i32;
-    (year, month, day)
+    // Days and years are counted from March: 719,468 days before 1970 a March began.
+    let quarters = (days.wrapping_add(719_468) as u32).wrapping_mul(4).wrapping_add(3);
+    let (century, day_of_century) = (quarters / 146_097, quarters % 146_097 / 4);
+    // A fraction of 2^32 days: its upper half is the year, its lower the day of it.
+    let product = 2_939_745 * u64::from(4 * day_of_century + 3);
+    let (year_of_century, day_of_year) = ((product >> 32) as u32, product as u32 / 2_939_745 / 4);
+    let month_and_day = 2_141 * day_of_year + 197_913;
+    let (month, day) = (month_and_day >> 16, (month_and_day & 0xFFFF) / 2_141 + 1);
+    let after_new_year = day_of_year >= 306;
+    let year = (100 * century + year_of_century + u32::from(after_new_year)) as i32;
+    (year, if after_new_year { month - 12 } else { month }, day)
 }
 
 /// Number of days of a month (1–12).

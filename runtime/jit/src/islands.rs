@@ -1,11 +1,11 @@
-//! What compiled code refers to by number: text constants, lists of constants, and islands, the expressions inside a compiled
-//! program that run elsewhere: native functions, and what `dfc-eval` does for it.
+//! What compiled code refers to by number: text constants, lists of constants, patterns, and islands, the expressions inside a
+//! compiled program that run elsewhere: native functions, and what `dfc-eval` does for it.
 
 use std::collections::HashSet;
 
 use dfc_eval::{EvalError, Row};
 use dfc_ir::{DataType, Expr, Value};
-use dfc_stdlib::natives::{CallTypes, Native};
+use dfc_stdlib::natives::{CallTypes, Native, Pattern};
 
 use crate::context::{Context, Slot, TextRef};
 
@@ -17,6 +17,8 @@ pub(crate) struct Pool {
     owned: Vec<Box<[u8]>>,
     /// For `in`.
     pub(crate) lists: Vec<Constants>,
+    /// Constant patterns.
+    pub(crate) patterns: Vec<Pattern>,
     /// The islands.
     pub(crate) islands: Vec<Island>,
     /// Types of a fused aggregate's keys.
@@ -25,7 +27,7 @@ pub(crate) struct Pool {
 
 // SAFETY: the addresses in `texts` point into `owned`, which is never changed once the program is compiled.
 unsafe impl Send for Pool {}
-// SAFETY: as above; everything else in it is shared data without interior mutability.
+// SAFETY: as above; everything else in it is shared data that may be used by several threads.
 unsafe impl Sync for Pool {}
 
 /// The constants of an `in`.

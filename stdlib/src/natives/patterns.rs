@@ -5,6 +5,7 @@ use super::args::{Checked, check_size, int, refuse, shown, string, text};
 use super::{FnError, Native};
 use crate::cache::Cache;
 use dfc_ir::Value;
+use memchr::memmem::Finder;
 use regex::Regex;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,6 +56,33 @@ pub(super) const TABLE: &[Native] = &[
 thread_local! {
     static REGEXES: RefCell<Cache<Regex>> = RefCell::default();
     static LIKES: RefCell<Cache<Like>> = RefCell::default();
+}
+
+/// A constant pattern of `like` or `matches`, compiled once.
+pub struct Pattern(Kind);
+
+enum Kind {
+    Like(Like),
+    Regex(Regex),
+}
+
+impl Pattern {
+    /// The pattern of a function; `None` for other functions and for what is no pattern.
+    pub fn of(function: &str, pattern: &str) -> Option<Pattern> {
+        match function {
+            "like" => Like::new(pattern).ok().map(|like| Pattern(Kind::Like(like))),
+            "matches" => Regex::new(pattern).ok().map(|regex| Pattern(Kind::Regex(regex))),
+            _ => None,
+        }
+    }
+
+    /// Whether a text fits.
+    pub fn fits(&self, text: &str) -> bool {
+        match &self.0 {
+            Kind::Like(like) => like.matches(text),
+            Kind::Regex(regex) => regex.is_match(text),
+        }
+    }
 }
 
 /// Whether this is a regular expression; the error says what is wrong with it.
@@ -115,8 +143,13 @@ fn check_replacement(regex: &Regex, replacement: &str) -> Checked<()> {
 }
 
 /// A compiled `like` pattern.
-struct Like {
-    items: Vec<LikeItem>,
+enum Like {
+    /// Without `_`: what stands between the `%`, each searched behind the one before.
+    Pieces { start: Box<[u8]>, inner: Vec<Finder<'static>>, end: Box<[u8]> },
+    /// Without `_` and `%`.
+    Whole(Box<[u8]>),
+    /// Anything else, character by character.
+    Items(Vec<LikeItem>),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -129,57 +162,97 @@ enum LikeItem {
     Any,
 }
 
+/// What a pattern is made of; `%` next to `%` is one.
+fn items(pattern: &str) -> std::result::Result<Vec<LikeItem>, FnError> {
+    let mut items = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        items.push(match c {
+            '%' if items.last() == Some(&LikeItem::Any) => continue,
+            '%' => LikeItem::Any,
+            '_' => LikeItem::One,
+            '\\' => LikeItem::Char(chars.next().ok_or_else(|| {
+                refuse(format!(
+                    "the pattern `{}` ends with a single `\\`; write `\\\\` for the character itself",
+                    shown(pattern)
+                ))
+            })?),
+            c => LikeItem::Char(c),
+        });
+    }
+    Ok(items)
+}
+
 impl Like {
     fn new(pattern: &str) -> std::result::Result<Like, FnError> {
-        let mut items = Vec::new();
-        let mut chars = pattern.chars();
-        while let Some(c) = chars.next() {
-            items.push(match c {
-                '%' if items.last() == Some(&LikeItem::Any) => continue,
-                '%' => LikeItem::Any,
-                '_' => LikeItem::One,
-                '\\' => LikeItem::Char(chars.next().ok_or_else(|| {
-                    refuse(format!(
-                        "the pattern `{}` ends with a single `\\`; write `\\\\` for the character itself",
-                        shown(pattern)
-                    ))
-                })?),
-                c => LikeItem::Char(c),
-            });
+        let items = items(pattern)?;
+        if items.contains(&LikeItem::One) {
+            return Ok(Like::Items(items));
         }
-        Ok(Like { items })
+        let mut pieces = items.split(|item| *item == LikeItem::Any).map(|piece| -> Box<[u8]> {
+            let chars = piece.iter().filter_map(|item| if let LikeItem::Char(c) = item { Some(*c) } else { None });
+            chars.collect::<String>().into_bytes().into()
+        });
+        let start = pieces.next().unwrap_or_default();
+        let mut inner: Vec<Box<[u8]>> = pieces.collect();
+        Ok(match inner.pop() {
+            None => Like::Whole(start),
+            Some(end) => {
+                Like::Pieces { start, inner: inner.iter().map(|piece| Finder::new(piece).into_owned()).collect(), end }
+            }
+        })
     }
 
-    /// Two places move on together; after a mismatch the text goes on one character behind the last `%`.
+    /// Pieces of UTF-8 that are equal byte by byte are equal character by character: no piece is found inside a character.
     fn matches(&self, s: &str) -> bool {
-        let mut rest = s.chars();
-        let mut at = 0;
-        let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
-        loop {
-            let before = rest.clone();
-            match (self.items.get(at), rest.next()) {
-                (None, None) => return true,
-                (Some(LikeItem::Any), _) => {
-                    if at + 1 == self.items.len() {
-                        return true;
+        match self {
+            Like::Whole(text) => **text == *s.as_bytes(),
+            Like::Items(items) => matches_items(items, s),
+            Like::Pieces { start, inner, end } => {
+                let rest = s.as_bytes().strip_prefix(&**start).and_then(|rest| rest.strip_suffix(&**end));
+                let Some(mut rest) = rest else { return false };
+                for piece in inner {
+                    match piece.find(rest) {
+                        // Found at the first place, so that most is left for those behind it.
+                        Some(at) => rest = &rest[at + piece.needle().len()..],
+                        None => return false,
                     }
-                    at += 1;
-                    rest = before.clone();
-                    retry = Some((at, before));
                 }
-                (Some(LikeItem::One), Some(_)) => at += 1,
-                (Some(LikeItem::Char(wanted)), Some(c)) if *wanted == c => at += 1,
-                (_, None) => return false,
-                (_, Some(_)) => match &mut retry {
-                    None => return false,
-                    Some((after, from)) => {
-                        // The text is not used up here, so there is a character to leave out.
-                        from.next();
-                        at = *after;
-                        rest = from.clone();
-                    }
-                },
+                true
             }
+        }
+    }
+}
+
+/// Two places move on together; after a mismatch the text goes on one character behind the last `%`.
+fn matches_items(items: &[LikeItem], s: &str) -> bool {
+    let mut rest = s.chars();
+    let mut at = 0;
+    let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
+    loop {
+        let before = rest.clone();
+        match (items.get(at), rest.next()) {
+            (None, None) => return true,
+            (Some(LikeItem::Any), _) => {
+                if at + 1 == items.len() {
+                    return true;
+                }
+                at += 1;
+                rest = before.clone();
+                retry = Some((at, before));
+            }
+            (Some(LikeItem::One), Some(_)) => at += 1,
+            (Some(LikeItem::Char(wanted)), Some(c)) if *wanted == c => at += 1,
+            (_, None) => return false,
+            (_, Some(_)) => match &mut retry {
+                None => return false,
+                Some((after, from)) => {
+                    // The text is not used up here, so there is a character to leave out.
+                    from.next();
+                    at = *after;
+                    rest = from.clone();
+                }
+            },
         }
     }
 }
@@ -228,6 +301,14 @@ mod tests {
         }
         assert!(like("a\nb", "a_b"));
         assert!(Like::new("a\\").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn pieces_are_found_where_characters_are(pattern in "[abé%]{0,8}", text in "[abé]{0,10}") {
+            let by_items = matches_items(&items(&pattern).unwrap(), &text);
+            proptest::prop_assert_eq!(like(&text, &pattern), by_items, "{} like {}", text, pattern);
+        }
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Helpers over texts: each an address and a length.
 
-use std::fmt::Write;
-
 use dfc_ir::{Type, Value};
 
 use crate::context::{Context, TextRef};
@@ -97,6 +95,16 @@ pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextR
     1
 }
 
+/// Whether a text fits pattern number `pattern`.
+///
+/// # Safety
+/// A readable text; the context is that of the running call.
+pub(super) unsafe extern "C" fn fits(context: *mut Context, pattern: u64, a: *const u8, len: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    let (pool, text) = unsafe { (&*(*context).pool, text(a, len)) };
+    u64::from(pool.patterns[pattern as usize].fits(text))
+}
+
 /// Whether a text is among list number `list`.
 ///
 /// # Safety
@@ -135,10 +143,27 @@ pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRe
     // SAFETY: promised by the caller.
     unsafe {
         write(context, out, |line| {
-            // Writing to a string can't fail.
-            let _ = if unsigned == 1 { write!(line, "{}", value as u64) } else { write!(line, "{value}") };
+            if unsigned != 1 && value < 0 {
+                line.push('-');
+            }
+            push_digits(line, if unsigned == 1 { value as u64 } else { value.unsigned_abs() });
         });
     }
+}
+
+/// Writes a number's digits.
+fn push_digits(line: &mut String, mut number: u64) {
+    // The greatest has 20 digits.
+    let (mut digits, mut at) = ([b'0'; 20], 20);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    line.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
 /// The text of a decimal.

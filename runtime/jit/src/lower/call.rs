@@ -4,7 +4,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
-use dfc_ir::{DataType, Expr, ExprKind, Type};
+use dfc_ir::{DataType, Expr, ExprKind, Type, Value};
+use dfc_stdlib::natives::Pattern;
 
 use super::{Binding, Lowerer, Unsupported, memory, text_of};
 use crate::context::Slot;
@@ -51,6 +52,15 @@ impl Lowerer<'_> {
             [left, right] if texts && let Some((_, helper)) = TEXT_TESTS.iter().find(|(known, _)| *known == name) => {
                 let (left_len, right_len) = (self.len(*left), self.len(*right));
                 Val::plain(self.call_flag(helper, &[left.value, left_len, right.value, right_len]))
+            }
+            [text, _]
+                if texts
+                    && let ExprKind::Literal(Value::Str(pattern)) = &args[1].kind
+                    && let Some(pattern) = Pattern::of(name, pattern) =>
+            {
+                self.pool.patterns.push(pattern);
+                let (number, len) = (self.int(self.pool.patterns.len() as i64 - 1), self.len(*text));
+                Val::plain(self.call_flag(&helpers::TEXT_FITS, &[self.context, number, text.value, len]))
             }
             [date]
                 if args[0].ty.ty == Type::Date

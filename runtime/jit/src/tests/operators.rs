@@ -104,3 +104,28 @@ fn every_cast() {
         }
     }
 }
+
+/// Constant patterns have a way of their own, others are islands; a null has no answer, and a text that is no pattern is an error.
+#[test]
+fn patterns_of_both_functions() {
+    let inputs = [DataType::optional(Type::String), DataType::of(Type::String)];
+    let texts = ["", "abc", "special requests", "a special, request", "é%", "12", "x_y"];
+    let patterns = ["", "%", "%special%req%", "a%", "%c", "é\\%", "_b_", "\\", "^[0-9]+$", "(", "a|é"];
+    let rows: Vec<Vec<Value<'static>>> = texts
+        .iter()
+        .flat_map(|text| patterns.iter().map(move |pattern| vec![Value::str(text), Value::str(pattern)]))
+        .chain([vec![Value::Null, Value::str("a")]])
+        .collect();
+    let batch = batch(&inputs, &rows);
+    for function in ["like", "matches"] {
+        let call = |pattern: Expr| {
+            let args = vec![Expr::column(0, inputs[0].clone()), pattern];
+            program(&inputs, make(ExprKind::Call(function.into(), args), Type::Bool, true))
+        };
+        assert!(check(&call(Expr::column(1, inputs[1].clone())), &batch, function));
+        for pattern in patterns {
+            let literal = Expr::literal(Value::str(pattern), DataType::of(Type::String));
+            assert!(check(&call(literal), &batch, &format!("{function} {pattern}")));
+        }
+    }
+}
