@@ -37,7 +37,7 @@ mod df {
 
 pub use dump::{dump_ast, dump_tokens};
 pub use error::{CODES, SyntaxError};
-pub use format::{Edit, Formatted, format, format_range};
+pub use format::{Edit, Formatted, format, format_range, line_end};
 pub use token::{Token, TokenKind, lex};
 
 use std::collections::HashMap;
@@ -68,6 +68,8 @@ pub struct Broken {
     pub word: Option<&'static str>,
     /// Its name, where one stands after the item word.
     pub name: Option<String>,
+    /// What can be read of it: the item without its mistakes, with errors ([`ast::ExprKind::Error`], empty names) where they are.
+    pub mended: Option<Item>,
 }
 
 /// Limits on what is parsed. Passing one is an error by name.
@@ -120,9 +122,9 @@ fn parse_after(text: &str, known: Option<&Known<'_>>) -> Parse {
     let mut end = 0;
     for cut in &cuts {
         stray_comments(text, &tokens[end..cut.tokens.start], &mut errors);
-        match take_over(text, &tokens, cut, known).or_else(|| parse_item(text, &tokens, cut, &mut errors)) {
-            Some(item) => file.items.push(item),
-            None => broken.extend(broken_item(text, &tokens, cut)),
+        match take_over(text, &tokens, cut, known).map_or_else(|| parse_item(text, &tokens, cut, &mut errors), Ok) {
+            Ok(item) => file.items.push(item),
+            Err(mended) => broken.extend(broken_item(text, &tokens, cut, mended)),
         }
         end = cut.tokens.end;
     }
@@ -143,13 +145,13 @@ fn long_name(token: &Token) -> Option<SyntaxError> {
 }
 
 /// What is known of an item that has a mistake.
-fn broken_item(text: &str, tokens: &[Token], cut: &Cut) -> Option<Broken> {
+fn broken_item(text: &str, tokens: &[Token], cut: &Cut, mended: Option<Item>) -> Option<Broken> {
     let own = tokens.get(cut.tokens.clone())?;
     let span = own.first()?.span.to(own.last()?.span);
     let word = items::ITEM_WORDS.iter().find(|(_, word)| Some(*word) == cut.word).map(|(text, _)| *text);
     let after = tokens.get(cut.first + 1..cut.tokens.end)?.iter().find(|token| !token.kind.is_trivia());
     let name = after.filter(|token| matches!(token.kind, TokenKind::Name | TokenKind::QuotedName));
-    Some(Broken { span, word, name: name.map(|token| token.text(text).trim_matches('`').to_owned()) })
+    Some(Broken { span, word, name: name.map(|token| token.text(text).trim_matches('`').to_owned()), mended })
 }
 
 /// The text of the `//!` lines above everything else.
@@ -179,19 +181,40 @@ fn take_over(text: &str, tokens: &[Token], cut: &Cut, known: Option<&Known<'_>>)
     Some(Item { start, ..(*item).clone() })
 }
 
-/// Parses one item; `None` where it has a mistake, which is then among the errors.
-fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxError>) -> Option<Item> {
+/// Parses one item; where it has a mistake, which is then among the errors, gives what can be read of it.
+fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxError>) -> Result<Item, Option<Item>> {
     let own = &tokens[cut.tokens.clone()];
     let Some(word) = cut.word else {
         errors.push(explain::unknown_item(text, &tokens[cut.first..cut.tokens.end]));
-        return None;
+        return Err(None);
     };
-    let start = own.first()?.span.start;
-    let end = own.last()?.span.end;
+    let (Some(first), Some(last)) = (own.first(), own.last()) else { return Err(None) };
+    let (start, end) = (first.span.start, last.span.end);
     let mut prepared = symbols::prepare(text, own, start, word);
     let doc = prepared.symbols.first().and_then(|symbol| prepared.docs.above(symbol.span.start));
     let item_text = text.get(start as usize..end as usize).unwrap_or("");
     let kind = recover::parse(item_text, word, &mut prepared);
+    let sound = prepared.errors.is_empty();
     errors.extend(prepared.errors.into_iter().map(|error| error.shift(start)));
-    Some(Item { start, len: end - start, doc, kind: Arc::new(kind?) })
+    let item = |kind| Item { start, len: end - start, doc, kind: Arc::new(kind) };
+    match kind {
+        Some(kind) if sound => Ok(item(kind)),
+        kind => Err(kind.map(|kind| item(named_fields(kind, item_text)))),
+    }
+}
+
+/// A mended record's fields with a mistake get their names back, where one starts what is written of them.
+fn named_fields(mut kind: ast::ItemKind, text: &str) -> ast::ItemKind {
+    if let ast::ItemKind::Record(record) = &mut kind {
+        for field in record.fields.iter_mut().filter(|field| field.name.text.is_empty()) {
+            let written = text.get(field.span.start as usize..field.span.end as usize).unwrap_or("");
+            if let Some(name) =
+                lex(written).first().filter(|token| matches!(token.kind, TokenKind::Name | TokenKind::QuotedName))
+            {
+                field.name.text = name.text(written).trim_matches('`').to_owned();
+                field.name.span = name.span.shift(field.span.start);
+            }
+        }
+    }
+    kind
 }

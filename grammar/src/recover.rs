@@ -34,7 +34,8 @@ enum Failure {
     Refused(Refusal),
 }
 
-/// Parses an item; `None` where it has mistakes, which are then among its errors. `text` is the item's text.
+/// Parses an item. Where it has mistakes, which are then among its errors, the tree is that of the item as it was mended, with
+/// errors in the place of what was given up; `None` where too little is left for one. `text` is the item's text.
 pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) -> Option<ItemKind> {
     if prepared.swallowed {
         return None;
@@ -59,15 +60,25 @@ pub(crate) fn parse<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) 
             return None;
         }
         Balance::Unclosed { openers, before } => {
-            unclosed(text, word, prepared, &openers, before);
-            return None;
+            let place = unclosed(text, word, prepared, &openers, before);
+            // What follows from a bracket put in is no news.
+            let found = prepared.errors.len();
+            close(&mut prepared.symbols, &openers, before, place);
+            let mended = mend(text, word, prepared);
+            prepared.errors.truncate(found);
+            return mended;
         }
     }
+    mend(text, word, prepared)
+}
+
+/// Runs the grammar until it takes the item, and mends it on the way.
+fn mend<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) -> Option<ItemKind> {
     // Where the last mistake was mended, so that its neighbours' complaints can be told from new mistakes.
     let mut mended: Option<usize> = None;
     for _ in 0..ATTEMPTS {
         let stop = match run(&prepared.symbols, &prepared.docs) {
-            Ok(kind) => return prepared.errors.is_empty().then_some(kind),
+            Ok(kind) => return Some(kind),
             Err(Failure::Refused(refusal)) => {
                 prepared.errors.push(explain::refusal(refusal));
                 return None;
@@ -336,8 +347,24 @@ fn missing_opener(
     None
 }
 
-/// Reports a bracket without its partner, at the most telling place.
-fn unclosed(text: &str, word: Word, prepared: &mut Prepared<'_>, openers: &[usize], before: usize) {
+/// Puts in the closing brackets that are missing: that of the innermost opener at a place, the others at the end, where what
+/// cannot belong to the item any more is taken out.
+fn close(symbols: &mut Vec<Symbol<'_>>, openers: &[usize], before: usize, place: usize) {
+    let end = symbols.get(before).map(|symbol| symbol.span.start);
+    let kept = symbols.split_off(before);
+    for (number, opener) in openers.iter().rev().enumerate() {
+        let Some((close, _)) = brackets::opens(&symbols[*opener]).and_then(brackets::closer) else { continue };
+        let at = if number == 0 { place.clamp(opener + 1, symbols.len()) } else { symbols.len() };
+        let start = symbols.get(at).map(|next| next.span.start).or(end);
+        let start = start.unwrap_or_else(|| symbols[at - 1].span.end);
+        symbols.insert(at, Symbol::put(Sym::Token(close), crate::ast::Span { start, end: start }));
+    }
+    // A closer that stands here belongs to a bracket further out.
+    symbols.extend(kept);
+}
+
+/// Reports a bracket without its partner, at the most telling place; gives the symbol before which it probably ends.
+fn unclosed(text: &str, word: Word, prepared: &mut Prepared<'_>, openers: &[usize], before: usize) -> usize {
     let symbols = &prepared.symbols;
     let innermost = openers.last().copied().unwrap_or(0);
     let mut place = (before, innermost);
@@ -363,4 +390,5 @@ fn unclosed(text: &str, word: Word, prepared: &mut Prepared<'_>, openers: &[usiz
     let fault = explain::unclosed(text, symbols, place.0, place.1);
     prepared.errors.extend(other);
     prepared.errors.push(fault);
+    if place.1 == innermost { place.0 } else { before }
 }

@@ -123,7 +123,7 @@ pub(crate) fn native(
     Native { role, name, generics, params, output, clauses }
 }
 
-// What stands for a part in which a mistake was reported: its item is left out of the tree, so only the shape matters.
+// What stands for a part in which a mistake was reported: in the trees of mended items only.
 
 fn no_name(span: Span) -> Ident {
     Ident { text: String::new(), span }

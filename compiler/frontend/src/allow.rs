@@ -1,14 +1,14 @@
 //! `// allow W0401`: a comment that switches lints off, by their codes.
 //!
-//! At the end of a line it counts for that line, behind an item's last line for the whole item (a formatter may have cut one line
-//! into several). On a line of its own it counts for the next line with code, and where an item
+//! At the end of a line it counts for that line and for the brackets that the line opens or closes, behind an item's last line for
+//! the whole item (a formatter may have cut one line into several). On a line of its own it counts for the next line with code, and where an item
 //! starts there, for the whole item. Several codes are separated by commas or blanks; what follows a colon is the reason.
 
 use std::sync::Arc;
 
 use dfc_diagnostics::{Diagnostic, FileId, Place, Severity};
 use dfc_grammar::ast::Span;
-use dfc_grammar::token::TokenKind;
+use dfc_grammar::token::{Token, TokenKind};
 
 use crate::db::{Db, SourceFile};
 use crate::items::{Program, parse};
@@ -51,7 +51,7 @@ pub fn allowed(db: &dyn Db, file: SourceFile) -> Arc<Allowed> {
             let before = parse.file.items.iter().rev().find(|item| item.start + item.len <= token.span.start);
             match before.filter(|item| (item.start + item.len) as usize > line) {
                 Some(item) => Span { start: item.start.min(line as u32), end: token.span.end },
-                None => line_of(text, line),
+                None => with_brackets(text, &parse.tokens, number, line_of(text, line)),
             }
         };
         for (code, offset) in codes {
@@ -70,6 +70,40 @@ pub fn allowed(db: &dyn Db, file: SourceFile) -> Arc<Allowed> {
 fn starts(item: u32, token: u32, text: &str) -> bool {
     let between = text.get(item as usize..token as usize).unwrap_or_default();
     between.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with("//"))
+}
+
+/// A line, to the other ends of the brackets that it opens or closes before a comment (the number of its token).
+fn with_brackets(text: &str, tokens: &[Token], comment: usize, line: Span) -> Span {
+    use TokenKind::{LBrace, LBracket, LParen, RBrace, RBracket, RParen};
+    let step = |token: &Token| match token.kind {
+        LParen | LBracket | LBrace => 1,
+        RParen | RBracket | RBrace => -1,
+        _ => 0,
+    };
+    let first = tokens.partition_point(|token| token.span.start < line.start);
+    let (mut depth, mut least) = (0i64, 0i64);
+    for token in &tokens[first..comment] {
+        depth += step(token);
+        least = least.min(depth);
+    }
+    let mut out = line;
+    // Brackets that were open before and are closed in the line, and those that stay open behind it.
+    let (mut closed, mut open) = (-least, depth - least);
+    let mut before = tokens[..first].iter().rev();
+    while closed > 0
+        && let Some(token) = before.next()
+    {
+        closed -= step(token);
+        out.start = if closed == 0 { line_of(text, token.span.start as usize).start } else { out.start };
+    }
+    let mut behind = tokens[comment..].iter();
+    while open > 0
+        && let Some(token) = behind.next()
+    {
+        open += step(token);
+        out.end = if open == 0 { token.span.end } else { out.end };
+    }
+    out
 }
 
 fn line_of(text: &str, at: usize) -> Span {

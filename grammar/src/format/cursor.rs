@@ -32,6 +32,15 @@ struct Solid<'a> {
     after: Option<&'a str>,
 }
 
+/// Whether a comment is one of `// allow W0401`.
+fn switches_off(comment: &str) -> bool {
+    let code = comment.strip_prefix("//").and_then(|rest| rest.trim_start().strip_prefix("allow "));
+    code.is_some_and(|code| {
+        let code = code.trim_start().as_bytes();
+        matches!(code.first(), Some(b'W' | b'E' | b'R')) && code.get(1).is_some_and(u8::is_ascii_digit)
+    })
+}
+
 /// The place in an item's tokens, and the commands written so far.
 pub(super) struct Cursor<'a> {
     tokens: Vec<Solid<'a>>,
@@ -46,14 +55,17 @@ impl<'a> Cursor<'a> {
         let mut above: Vec<Above<'a>> = Vec::new();
         // Line ends since the last token or comment.
         let mut ends = 0usize;
+        // The brackets that the line at hand has opened.
+        let mut open: Vec<usize> = Vec::new();
         for token in tokens {
             let shown = token.text(text);
             match token.kind {
                 TokenKind::Whitespace => ends += shown.matches('\n').count(),
                 TokenKind::Comment | TokenKind::FileDoc if ends == 0 && above.is_empty() && !solid.is_empty() => {
-                    if let Some(last) = solid.last_mut() {
-                        last.after = Some(shown.trim_end());
-                    }
+                    // What switches a lint off for its line stays with what starts there.
+                    let bracket = open.first().copied().filter(|_| switches_off(shown));
+                    let at = bracket.unwrap_or(solid.len() - 1);
+                    solid[at].after = Some(shown.trim_end());
                 }
                 kind if kind.is_trivia() => {
                     above.push(Above { text: shown.trim_end(), blank: ends > 1 });
@@ -61,6 +73,14 @@ impl<'a> Cursor<'a> {
                 }
                 kind => {
                     let above = std::mem::take(&mut above);
+                    if ends > 0 {
+                        open.clear();
+                    }
+                    match kind {
+                        TokenKind::LParen | TokenKind::LBracket | TokenKind::LBrace => open.push(solid.len()),
+                        TokenKind::RParen | TokenKind::RBracket | TokenKind::RBrace => drop(open.pop()),
+                        _ => {}
+                    }
                     let blank = std::mem::take(&mut ends) > 1;
                     solid.push(Solid { kind, text: shown, above, blank, after: None });
                 }

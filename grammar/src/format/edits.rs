@@ -71,6 +71,10 @@ fn gap(old: &str, new: &str, from: (usize, usize), to: (usize, usize)) -> Option
     let most = a.len().min(b.len());
     let head = a.bytes().zip(b.bytes()).take(most).take_while(same).count();
     let tail = a.bytes().rev().zip(b.bytes().rev()).take(most - head).take_while(same).count();
+    // `\r\n` is one line end: an editor has no place inside it.
+    let splits = |text: &str, at: usize| at > 0 && text[..at].ends_with('\r') && text[at..].starts_with('\n');
+    let head = head - usize::from(splits(a, head) || splits(b, head));
+    let tail = tail - usize::from(tail > 0 && (splits(a, a.len() - tail) || splits(b, b.len() - tail)));
     let text = b.get(head..b.len() - tail)?.to_owned();
     Some(Edit { span: Span::new(from.0 + head, from.1 - tail), text })
 }

@@ -63,8 +63,8 @@ fn run(text: &str, range: Option<Span>) -> Formatted {
     Formatted { text: new, edits }
 }
 
-/// What ends the lines of a text.
-fn line_end(text: &str) -> &'static str {
+/// What ends the lines of a text: that of its first one.
+pub fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
         _ => "\n",
