@@ -17,9 +17,13 @@ mod cases {
     mod going_on;
     mod hostile;
     mod lsp;
+    mod lsp_actions;
     mod lsp_clients;
+    mod lsp_completion;
     mod lsp_features;
     mod lsp_findings;
+    mod lsp_mistakes;
+    mod lsp_workspace;
     mod odd;
     mod reference;
     mod robust;

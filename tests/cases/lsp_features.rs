@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::support::lsp::{Client, edited, marked, offset, path, position, uri};
+use crate::support::lsp::{Client, edited, marked, offset, position, uri};
+use crate::support::session::Session;
 use crate::support::{folder, read, root};
 
 const TEXT: &str = r#"job nightly {}
@@ -33,89 +33,6 @@ stream by_status = net
 
 sink by_status |> csv("out.csv")
 "#;
-
-/// A server with one open file.
-struct Session {
-    client: Client,
-    dir: TempDir,
-    uri: String,
-    text: String,
-}
-
-impl Session {
-    fn new(text: &str) -> Session {
-        Session::with(text, json!({}))
-    }
-
-    fn with(text: &str, options: Value) -> Session {
-        let dir = folder(&[("main.df", text)]);
-        let mut client = Client::start(dir.path(), options);
-        let uri = uri(&dir.path().join("main.df"));
-        client.open(&uri, text);
-        Session { client, dir, uri, text: text.to_owned() }
-    }
-
-    /// A place: that of `$` in a part of the text.
-    fn at(&self, part: &str) -> Value {
-        let before = part.find('$').expect("a marker");
-        let start = self.text.find(&part.replace('$', "")).unwrap_or_else(|| panic!("{part} is not in the text"));
-        position(&self.text, start + before)
-    }
-
-    fn ask(&mut self, method: &str, part: &str, more: Value) -> Result<Value, Value> {
-        let mut params = json!({ "textDocument": { "uri": self.uri }, "position": self.at(part) });
-        if let (Value::Object(into), Value::Object(from)) = (&mut params, more) {
-            into.extend(from);
-        }
-        self.client.request(&format!("textDocument/{method}"), params)
-    }
-
-    fn of_file(&mut self, method: &str) -> Value {
-        let params = json!({ "textDocument": { "uri": self.uri } });
-        self.client.request(&format!("textDocument/{method}"), params).expect("an answer")
-    }
-
-    /// The lines that locations point at, with what stands there.
-    fn places(&self, locations: &Value) -> Vec<String> {
-        let list = locations.as_array().cloned().unwrap_or_default();
-        let mut places: Vec<String> = list
-            .iter()
-            .map(|location| {
-                let file = path(location["uri"].as_str().expect("a URI"));
-                let text = if location["uri"] == self.uri { self.text.clone() } else { read(&file) };
-                let range = &location["range"];
-                let what = &text[offset(&text, &range["start"])..offset(&text, &range["end"])];
-                format!("{}:{what}", range["start"]["line"])
-            })
-            .collect();
-        places.sort_by_key(|place| place.split(':').next().and_then(|line| line.parse::<u32>().ok()));
-        places
-    }
-
-    fn definition(&mut self, part: &str) -> Vec<String> {
-        let found = self.ask("definition", part, json!({})).expect("an answer");
-        self.places(&found)
-    }
-
-    fn references(&mut self, part: &str) -> Vec<String> {
-        let context = json!({ "context": { "includeDeclaration": true } });
-        let found = self.ask("references", part, context).expect("an answer");
-        self.places(&found)
-    }
-
-    fn rename(&mut self, part: &str, new: &str) -> Result<String, String> {
-        let edit = self.ask("rename", part, json!({ "newName": new }));
-        let edit = edit.map_err(|error| error["message"].as_str().expect("a message").to_owned())?;
-        let edits = edit["changes"].get(&self.uri).cloned().unwrap_or(json!([]));
-        Ok(edited(&self.text, &edits))
-    }
-
-    fn labels(&mut self, part: &str) -> Vec<String> {
-        let items = self.ask("completion", part, json!({})).expect("an answer");
-        let items = items.as_array().cloned().unwrap_or_default();
-        items.iter().filter_map(|item| item["label"].as_str()).map(str::to_owned).collect()
-    }
-}
 
 #[test]
 fn definitions_of_every_kind_of_name() {

@@ -30,7 +30,12 @@ pub struct Client {
 impl Client {
     /// Starts a server and makes the agreement with it: `options` are merged into the parameters of `initialize`.
     pub fn start(folder: &Path, options: Value) -> Client {
-        let mut client = Client::silent(folder);
+        Client::start_with(folder, options, &[])
+    }
+
+    /// The same, in an environment with these variables.
+    pub fn start_with(folder: &Path, options: Value, variables: &[(&str, &str)]) -> Client {
+        let mut client = Client::silent_with(folder, variables);
         let mut params = json!({
             "processId": null,
             "rootUri": uri(folder),
@@ -51,8 +56,13 @@ impl Client {
 
     /// Starts a server and says nothing.
     pub fn silent(folder: &Path) -> Client {
+        Client::silent_with(folder, &[])
+    }
+
+    fn silent_with(folder: &Path, variables: &[(&str, &str)]) -> Client {
         let mut child = super::binary()
             .arg("lsp")
+            .envs(variables.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

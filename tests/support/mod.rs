@@ -7,6 +7,7 @@ pub mod lsp;
 pub mod python;
 pub mod random;
 pub mod s3;
+pub mod session;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -7,6 +7,7 @@ mod chain;
 mod ends;
 mod gone;
 mod grouping;
+mod guess;
 mod joins;
 mod nature;
 mod options;
@@ -16,6 +17,7 @@ mod rows;
 mod trace;
 mod unions;
 
+pub use guess::shown_columns;
 pub use nature::Nature;
 pub use trace::{Trace, trace};
 
@@ -264,9 +266,11 @@ impl<'a> ItemContext<'a> {
 
     /// The fields of a source or stream by name; unknown where the graph refused the name.
     fn stream(&mut self, name: &str) -> Flow {
-        let Some(item) = find(self.db, self.root, Namespace::Stream, name) else { return Flow::unknown() };
+        let found = find(self.db, self.root, Namespace::Stream, name).or_else(|| self.guessed_stream(name));
+        let Some(item) = found else { return Flow::unknown() };
         let Rows { columns, facts } = stream_rows(self.db, self.root, item);
-        let columns = columns.as_ref().map(|columns| columns.as_ref().clone());
+        let shown = if self.guesses() { shown_columns(self.db, self.root, item) } else { columns };
+        let columns = shown.as_ref().map(|columns| columns.as_ref().clone());
         let output = Some(Input::Stream(item.key(self.db).clone()));
         let Facts { gone, nature } = facts.clone();
         Flow { columns, output, gone, nature }

@@ -13,6 +13,7 @@ use salsa::{Durability, Setter as _};
 use crate::catalog::{Asked, Outside, Request};
 use crate::files::FileSystem;
 use crate::parts::{ItemNode, Mistakes, hold, inputs, refresh};
+use crate::recall::mended;
 
 /// Why there is no text, where a file is not there at all.
 pub const NO_SUCH_FILE: &str = "there is no such file";
@@ -30,7 +31,7 @@ pub struct SourceFile {
     /// The file that this is the recalling twin of. See [`crate::recall`].
     #[returns(copy)]
     pub twin_of: Option<SourceFile>,
-    /// Of a recalling twin: what its broken items last were.
+    /// Of a recalling twin: what its broken items last were, or what can be read of them.
     pub remembered: Arc<Vec<Item>>,
     /// Its sound items, in source order; of a recalling twin the broken ones too.
     pub items: Vec<ItemNode>,
@@ -115,7 +116,7 @@ impl Db for Database {
         let text = read(self.system.as_ref(), path);
         let index = files.by_index.len() as u32;
         let parsed = Arc::new(text.as_ref().map_or_else(|_| Parse::default(), |text| dfc_grammar::parse(text)));
-        let (items, starts, mistakes) = inputs(self, index, false, &text, &parsed);
+        let (items, starts, mistakes) = inputs(self, index, false, &text, &parsed, &[]);
         if let Ok(text) = &text {
             lock(&self.parsed).insert(index, (text.clone(), parsed));
         }
@@ -142,8 +143,9 @@ impl Db for Database {
         };
         let (path, index) = (file.path(self).clone(), files.by_index.len() as u32);
         let held = files.overlays.contains(&self.system.identity(&path));
-        let (items, starts, mistakes) = inputs(self, index, held, &text, &parsed);
-        let twin = SourceFile::builder(index, path, text, Some(file), Arc::default(), items, starts, mistakes)
+        let remembered = Arc::new(mended(&parsed));
+        let (items, starts, mistakes) = inputs(self, index, held, &text, &parsed, &remembered);
+        let twin = SourceFile::builder(index, path, text, Some(file), remembered, items, starts, mistakes)
             .durability(Durability::HIGH)
             .new(self);
         files.twins.insert(file.index(self), twin);

@@ -97,9 +97,7 @@ impl Compiler {
     /// The findings of [`Compiler::check`], by way of the answers that an editor's questions need anyway.
     pub fn findings(&self, root: &Path) -> Findings {
         let twin = self.recalling(root);
-        // With a mistake in a file, what is remembered must not show.
-        let whole = program(&self.db, twin).files.iter().all(|file| parse(&self.db, *file).errors.is_empty());
-        let root = if whole { twin } else { self.db.file(root) };
+        let root = if self.is_whole(twin) { twin } else { self.db.file(root) };
         Findings { files: self.texts(root), diagnostics: report::diagnostics(&self.db, root).clone() }
     }
 
@@ -107,11 +105,16 @@ impl Compiler {
     /// [`Compiler::findings`] that doesn't wait for other files.
     pub fn file_findings(&self, root: &Path, file: &Path) -> Findings {
         let twin = self.recalling(root);
-        let whole = program(&self.db, twin).files.iter().all(|file| parse(&self.db, *file).errors.is_empty());
         let own = self.db.file(file);
-        let (root, own) = if whole { (twin, self.db.twin(own)) } else { (self.db.file(root), own) };
+        let (root, own) = if self.is_whole(twin) { (twin, self.db.twin(own)) } else { (self.db.file(root), own) };
         let diagnostics = Arc::new(report::file_diagnostics(&self.db, root, own));
         Findings { files: self.texts(root), diagnostics }
+    }
+
+    /// Whether a program of twins is that of the files themselves: with a mistake in one, what is remembered must not show.
+    fn is_whole(&self, twin: SourceFile) -> bool {
+        let mut files = program(&self.db, twin).files.iter();
+        files.all(|file| parse(&self.db, *file).errors.is_empty() && file.remembered(&self.db).is_empty())
     }
 
     fn texts(&self, root: SourceFile) -> Vec<(PathBuf, Arc<str>)> {

@@ -30,7 +30,7 @@ pub struct ItemNode {
     pub kind: Arc<ItemKind>,
     /// The streams that it reads.
     pub references: Arc<References>,
-    /// Whether it is broken now, and this is what it last was: its spans are those of an older text.
+    /// Whether it is broken now, and this is what it last was (its spans are those of an older text) or what can be read of it.
     #[returns(copy)]
     pub remembered: bool,
 }
@@ -53,7 +53,7 @@ pub struct Mistakes {
     pub unreadable: Option<String>,
     /// Whether it can't be read or has syntax errors.
     pub any: bool,
-    /// Names that items with a mistake declare, and that nobody remembers.
+    /// Names that items with a mistake declare, and that nothing stands for.
     pub hidden: Vec<String>,
     /// Whether a broken item may declare any name.
     pub nameless: bool,
@@ -86,18 +86,19 @@ fn starts(items: &[(&Item, bool)]) -> Vec<u32> {
 }
 
 /// What a file of this text is made of, as new inputs: its items, the places where they start, its mistakes. `held`: whether an
-/// editor holds the file.
+/// editor holds the file. `remembered`: what stands for its broken items.
 pub fn inputs(
     db: &dyn Db,
     file: u32,
     held: bool,
     text: &Result<Arc<str>, String>,
     parsed: &Parse,
+    remembered: &[Item],
 ) -> (Vec<ItemNode>, Arc<Vec<u32>>, Mistakes) {
-    let items = in_order(parsed, &[]);
+    let items = in_order(parsed, remembered);
     let keys = keys(file, items.iter().map(|(item, _)| *item)).into_iter();
     let nodes = keys.zip(&items).map(|(key, (item, remembered))| node(db, key, &item.kind, *remembered, held));
-    (nodes.collect(), Arc::new(starts(&items)), Mistakes::of(text, parsed, &[]))
+    (nodes.collect(), Arc::new(starts(&items)), Mistakes::of(text, parsed, remembered))
 }
 
 fn node(db: &dyn Db, key: ItemKey, kind: &Arc<ItemKind>, remembered: bool, held: bool) -> ItemNode {

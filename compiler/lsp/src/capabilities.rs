@@ -68,7 +68,7 @@ pub fn capabilities(client: &Client) -> ServerCapabilities {
             DiagnosticServerCapabilities::Options(DiagnosticOptions {
                 identifier: Some("dfc".to_owned()),
                 inter_file_dependencies: true,
-                workspace_diagnostics: false,
+                workspace_diagnostics: true,
                 work_done_progress_options: WorkDoneProgressOptions::default(),
             })
         }),

@@ -81,7 +81,12 @@ pub fn own(snapshot: &Snapshot, file: &PathBuf) -> Option<Vec<ls_types::Diagnost
     (!is_root).then(|| from_roots(snapshot, file, |root| snapshot.compiler.file_findings(root, file)))
 }
 
-fn from_roots(snapshot: &Snapshot, file: &PathBuf, ask: impl Fn(&Path) -> Findings) -> Vec<ls_types::Diagnostic> {
+/// The findings on one file, as its roots are asked for.
+pub fn from_roots(
+    snapshot: &Snapshot,
+    file: &PathBuf,
+    mut ask: impl FnMut(&Path) -> Findings,
+) -> Vec<ls_types::Diagnostic> {
     let mut list: Vec<ls_types::Diagnostic> = Vec::new();
     for root in snapshot.compiler.roots_of(file, &snapshot.known) {
         let findings = ask(&root);

@@ -104,6 +104,8 @@ pub struct Server {
     stale: bool,
     /// The documents that were changed since then.
     edited: BTreeSet<PathBuf>,
+    /// Whether the client has asked for the findings of the workspace: those on files that aren't open are pushed no more.
+    pulls_workspace: bool,
     /// Counts what was asked for: older findings are thrown away.
     generation: u64,
     sent: i32,
@@ -133,6 +135,7 @@ impl Server {
             shown: BTreeMap::new(),
             stale: false,
             edited: BTreeSet::new(),
+            pulls_workspace: false,
             generation: 0,
             sent: 0,
             events,
@@ -271,7 +274,13 @@ impl Server {
         let snapshot = self.snapshot();
         let stopper = snapshot.compiler.stopper();
         let done = id.clone();
-        self.answering.spawn(move || {
+        // What takes long must not stand in the way of what somebody waits for.
+        let whole = request.method == request::WorkspaceDiagnosticRequest::METHOD;
+        if whole && self.client.pulls && !std::mem::replace(&mut self.pulls_workspace, true) {
+            self.take_back();
+        }
+        let pool = if whole { &self.checking } else { &self.answering };
+        pool.spawn(move || {
             let answer = ask(|| handler(&snapshot, params)).unwrap_or_else(|stopped| Err(Failure::Stopped(stopped)));
             drop(snapshot);
             drop(events.send(Event::Done(done, answer)));
@@ -404,12 +413,15 @@ impl Server {
         Ok(())
     }
 
-    /// Reads again what is on the disk.
+    /// Reads again what is on the disk. Whoever asked for the findings on files that aren't open may ask again.
     fn reload(&mut self) {
         self.compiler.reload();
         self.compiler.refresh_catalog();
         self.stale = true;
         self.look();
+        if self.client.pulls && self.client.refreshes_diagnostics {
+            self.ask_client(WorkspaceDiagnosticRefresh::METHOD, Value::Null);
+        }
     }
 
     /// Asks the client to say when pipeline files change.
@@ -505,6 +517,18 @@ impl Server {
         self.send(Outgoing::Message(message.into()));
     }
 
+    /// Takes back what was pushed on files that aren't open: the client asks for it from now on.
+    fn take_back(&self) {
+        let nothing = FileFindings { version: None, list: Vec::new() };
+        let closed =
+            self.shown.iter().filter(|(path, shown)| !shown.list.is_empty() && self.documents.by_path(path).is_none());
+        for (path, _) in closed {
+            if let Some(uri) = uri_of(path) {
+                self.push(uri, &nothing);
+            }
+        }
+    }
+
     /// Pushes what is new.
     fn publish(&mut self, found: BTreeMap<PathBuf, FileFindings>) {
         let nothing = FileFindings { version: None, list: Vec::new() };
@@ -516,7 +540,7 @@ impl Server {
                 continue;
             }
             let document = self.documents.by_path(path);
-            if self.client.pulls && document.is_some() {
+            if self.client.pulls && (document.is_some() || self.pulls_workspace) {
                 // The client asks for the document that it changed itself, not for others.
                 others_changed |= before.is_none_or(|b| b.version == findings.version && b.list != findings.list);
                 continue;

@@ -15,6 +15,7 @@ mod checker;
 mod scope;
 mod target;
 
+pub use check::assign::instead_of_null;
 pub use check::names::written;
 pub use check::overloads::is_class;
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};

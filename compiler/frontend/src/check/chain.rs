@@ -38,6 +38,7 @@ impl ItemContext<'_> {
             }
             _ => Flow::unknown(),
         };
+        let flow = if self.hides(&flow) { self.guessed_head(&source.chain.head) } else { flow };
         if let Some(link) = source.chain.links.first() {
             let problem = LocalDiagnostic::error(
                 "E0308",
@@ -83,6 +84,7 @@ impl ItemContext<'_> {
                 Flow::unknown()
             }
         };
+        let flow = if self.hides(&flow) { self.guessed_head(head) } else { flow };
         self.note(head.span, &flow);
         flow
     }
@@ -135,6 +137,8 @@ impl ItemContext<'_> {
     fn links_before(&mut self, mut flow: Flow, links: &[Call], more: usize) -> Flow {
         for (position, link) in links.iter().enumerate() {
             let last = position + 1 == links.len() + more;
+            // What an editor shows behind an operator that can't be told.
+            let shown = self.guesses().then(|| flow.columns.clone()).flatten();
             flow = match table().get(&link.name.text, Role::Shuffle) {
                 Some(operator) => {
                     let (before, gone, nature) = (flow.columns.clone(), flow.gone.clone(), flow.nature.clone());
@@ -155,6 +159,7 @@ impl ItemContext<'_> {
                     Flow::unknown()
                 }
             };
+            flow.columns = flow.columns.or(shown);
             self.note(link.span, &flow);
         }
         flow

@@ -8,7 +8,7 @@ use dfc_grammar::ast::{Arg, Call, ExprKind, Literal, Span, TypeExpr, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Column, Gone, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target};
+use dfc_typeck::{Column, Gone, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target, instead_of_null, written};
 
 use super::{Flow, Input, ItemContext, LocalNode, Nature, schema, sink_op, source_op};
 use crate::bind::{Bound, bind};
@@ -26,7 +26,7 @@ pub(super) struct Declared {
 }
 
 /// What happened where a field is declared.
-const DECLARED: &str = "declared here";
+pub(super) const DECLARED: &str = "declared here";
 
 impl ItemContext<'_> {
     /// A source, declared or inline.
@@ -287,7 +287,9 @@ impl ItemContext<'_> {
                 problem = problem.related(step.loc.clone(), step.words.clone());
             }
             let problem = problem.help(format!(
-                "put a value in its place, `derive({name}: {name} ?? …)`, leave such rows out, `filter({name} is not null)`, or declare `{}?`",
+                "put a value in its place, `derive({0}: {0} ?? {1})`, leave such rows out, `filter({0} is not null)`, or declare `{2}?`",
+                written(name),
+                instead_of_null(&field.ty.ty),
                 field.ty
             ));
             self.error(problem);

@@ -81,11 +81,12 @@ impl ItemContext<'_> {
             self.side_must_end(&right.nature, bound.call);
         }
         let (Some(left_columns), Some(right_columns)) = (&flow.columns, &right.columns) else { return Flow::unknown() };
-        let Some(on) = bound.get("on").filter(|_| !bound.failed) else { return Flow::unknown() };
+        let guessed = self.guessed_join(left_columns, right_columns, bound);
+        let Some(on) = bound.get("on").filter(|_| !bound.failed) else { return guessed };
         self.gone = Arc::new(flow.gone.iter().chain(right.gone.iter()).cloned().collect());
-        let Some(condition) = self.condition(left_columns, right_columns, on, bound) else { return Flow::unknown() };
+        let Some(condition) = self.condition(left_columns, right_columns, on, bound) else { return guessed };
         let Some((output, columns)) = self.joined(left_columns, right_columns, &condition, &shape, bound) else {
-            return Flow::unknown();
+            return guessed;
         };
         let equal: Vec<(String, String)> = condition
             .equal

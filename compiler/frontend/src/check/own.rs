@@ -34,6 +34,9 @@ impl ItemContext<'_> {
         let constants = self.options(&bound);
         let Some(columns) = flow.columns.clone() else { return Flow::unknown() };
         let types = self.row_arguments(decl, &bound, &columns);
+        if self.guesses() {
+            return Flow { columns: self.given(decl, item, columns, call), output: None, ..flow };
+        }
         // What is wrong with the declaration is said there.
         if constants.is_none() || bound.failed || operator_check(db, root, item).iter().any(is_error) {
             return Flow::unknown();
@@ -48,8 +51,19 @@ impl ItemContext<'_> {
             self.error(problem);
             return Flow::unknown();
         }
-        let Some((passes, own)) = output(self.globals, item.key(db), decl) else { return Flow::unknown() };
-        let mut out: Vec<Column> = if passes { columns } else { Vec::new() };
+        let Some(out) = self.given(decl, item, columns, call) else { return Flow::unknown() };
+        let message =
+            format!("running an operator of one's own (`{}`) is not available in this version", decl.name.text);
+        let problem = LocalDiagnostic::error("E0220", at, message, "not available yet")
+            .help("compute with `derive`, `aggregate` or a `fn`");
+        self.error(problem);
+        Flow { columns: Some(out), output: None, ..flow }
+    }
+
+    /// The fields that come out.
+    fn given(&self, decl: &OperatorDecl, item: ItemNode, input: Vec<Column>, call: &Call) -> Option<Vec<Column>> {
+        let (passes, own) = output(self.globals, item.key(self.db), decl)?;
+        let mut out: Vec<Column> = if passes { input } else { Vec::new() };
         for field in own {
             let step = self.step(call.name.span, format!("given by `{}`", decl.name.text));
             let column = Column::new(field.name.clone(), field.ty, vec![step]);
@@ -58,12 +72,7 @@ impl ItemContext<'_> {
                 None => out.push(column),
             }
         }
-        let message =
-            format!("running an operator of one's own (`{}`) is not available in this version", decl.name.text);
-        let problem = LocalDiagnostic::error("E0220", at, message, "not available yet")
-            .help("compute with `derive`, `aggregate` or a `fn`");
-        self.error(problem);
-        Flow { columns: Some(out), output: None, ..flow }
+        Some(out)
     }
 
     /// Checks the arguments that have a value for each row; the types of those that are declared for several.

@@ -38,22 +38,35 @@ impl ItemContext<'_> {
 /// Walks an item. `key` says what it is called and in which file it stands; the item itself may be in no file. A chain
 /// that runs in a circle must not be walked: what it reads is then nothing.
 pub fn trace(db: &dyn Db, root: SourceFile, key: &ItemKey, kind: &ItemKind, table: bool) -> Trace {
+    walked(db, root, key, kind, table).1
+}
+
+/// The fields that an item gives and those on the way to them.
+pub(super) fn walked(
+    db: &dyn Db,
+    root: SourceFile,
+    key: &ItemKey,
+    kind: &ItemKind,
+    table: bool,
+) -> (Option<Vec<Column>>, Trace) {
     let mut cx =
         ItemContext { trace: Some(Trace::default()), ..ItemContext::new(db, root, globals(db, root), key, kind) };
-    match kind {
+    let columns = match kind {
         ItemKind::Source(source) => {
             let flow = cx.source_item(source);
             cx.note(source.chain.head.span, &flow);
+            flow.columns
         }
         ItemKind::Stream(stream) => {
-            cx.chain(&stream.chain, if table { Position::Table } else { Position::Stream });
+            cx.chain(&stream.chain, if table { Position::Table } else { Position::Stream }).columns
         }
         ItemKind::Sink(sink) => {
             for chain in &sink.chains {
                 cx.sink_chain(chain);
             }
+            None
         }
-        _ => {}
-    }
-    cx.trace.unwrap_or_default()
+        _ => None,
+    };
+    (columns, cx.trace.unwrap_or_default())
 }

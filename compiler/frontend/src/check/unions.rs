@@ -22,7 +22,7 @@ impl ItemContext<'_> {
     pub(super) fn union(&mut self, call: &Call) -> Flow {
         let Some(operator) = table().get("union", Role::Shuffle) else { return Flow::unknown() };
         let bound = bind(operator, call, &self.item.clone(), &mut self.out);
-        let flows: Vec<(Flow, String)> = bound
+        let mut flows: Vec<(Flow, String)> = bound
             .all("streams")
             .iter()
             .map(|arg| {
@@ -34,7 +34,9 @@ impl ItemContext<'_> {
             })
             .collect();
         let fill = self.fills(&bound);
-        if bound.all("streams").len() < 2 && !bound.failed {
+        if self.guesses() {
+            flows.retain(|(flow, _)| flow.columns.is_some());
+        } else if bound.all("streams").len() < 2 && !bound.failed {
             let problem = LocalDiagnostic::error(
                 "E0602",
                 self.loc(call.span),
@@ -53,6 +55,8 @@ impl ItemContext<'_> {
         let endless = natures.into_iter().find_map(|nature| nature.endless);
         let nature = Nature { endless, ..Nature::default() }.after(operator, call, &self.places);
         let flow = match (branches, fill) {
+            (Some(branches), _) if self.guesses() && branches.is_empty() => Flow::unknown(),
+            (Some(branches), fill) if self.guesses() => self.unite(call, branches, fill.unwrap_or(true)),
             (Some(branches), Some(fill)) if !bound.failed => self.unite(call, branches, fill),
             _ => Flow::unknown(),
         };

@@ -42,7 +42,19 @@ pub fn code_actions(compiler: &Compiler, root: &Path, file: &Path, range: TextRa
             _ => {}
         }
     }
+    for edit in out.iter_mut().flat_map(|action| &mut action.edits) {
+        lines_of_file(&view, edit);
+    }
     out
+}
+
+/// Ends the lines of new text as those of its file end.
+fn lines_of_file(view: &View<'_>, edit: &mut FileEdit) {
+    let text = view.text_of(&edit.file).unwrap_or_default();
+    let end = dfc_grammar::line_end(text);
+    for edit in edit.edits.iter_mut().filter(|edit| edit.text.contains('\n')) {
+        edit.text = edit.text.replace("\r\n", "\n").replace('\n', end);
+    }
 }
 
 /// The fixes of the findings that meet a range.
@@ -77,8 +89,10 @@ fn fixes(view: &View<'_>, findings: &Findings, wanted: TextRange, out: &mut Vec<
 
 /// `?? default` behind a value that may be null where none may be.
 fn default_for_null(view: &View<'_>, finding: &Diagnostic, place: TextRange) -> Option<(String, Vec<TextEdit>)> {
-    if finding.code != "E0505" {
-        return None;
+    match finding.code {
+        "E0452" => return default_before_sink(view, finding, place),
+        "E0505" => {}
+        _ => return None,
     }
     // The message says what to write instead of null.
     let (_, after) = finding.help.as_deref()?.split_once("?? ")?;
@@ -95,6 +109,24 @@ fn default_for_null(view: &View<'_>, finding: &Diagnostic, place: TextRange) -> 
         vec![open, TextEdit { text: format!("){}", end.text), ..end }]
     };
     Some((format!("add `?? {default}`"), edits))
+}
+
+/// A `derive` in front of a sink whose field takes no null.
+fn default_before_sink(view: &View<'_>, finding: &Diagnostic, place: TextRange) -> Option<(String, Vec<TextEdit>)> {
+    // The message says it.
+    let derive = finding.help.as_deref()?.split('`').find(|part| part.starts_with("derive("))?;
+    let (_, default) = derive.strip_suffix(')')?.split_once("?? ")?;
+    if default == "…" {
+        return None;
+    }
+    let before = view.tokens.partition_point(|token| (token.span.start as usize) < place.start);
+    let pipe = view.tokens[..before].iter().rev().find(|token| token.kind == dfc_grammar::TokenKind::Pipe)?;
+    let at = pipe.span.start as usize;
+    let line = view.text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let indent = &view.text[line..at];
+    let gap = if indent.trim().is_empty() { format!("\n{indent}") } else { " ".into() };
+    let edit = TextEdit { range: TextRange::empty(at), text: format!("|> {derive}{gap}") };
+    Some((format!("add `?? {default}`"), vec![edit]))
 }
 
 /// Whether an expression stays one with something behind it: a name, a literal, a call, something in brackets.
@@ -193,7 +225,8 @@ impl Actions<'_> {
         };
         let last = chain.links.iter().take(most).rposition(selected)?;
         // The head alone would be a stream under another name.
-        let moved = TextRange::new(absolute(chain.head.span).start, absolute(chain.links[last].span).end);
+        let end = self.with_comment(absolute(chain.links[last].span).end);
+        let moved = TextRange::new(absolute(chain.head.span).start, end);
         let new = self.free(Namespace::Stream, &format!("{name}_part"));
         let text = self.view.text.get(moved.start..moved.end)?;
         let stream = TextEdit {
@@ -209,6 +242,20 @@ impl Actions<'_> {
             preferred: false,
             edits: self.file(vec![stream, rest]),
         })
+    }
+
+    /// A place behind the comment that stands at the end of the line there, if nothing else does.
+    fn with_comment(&self, end: usize) -> usize {
+        let behind = self.view.tokens.partition_point(|token| (token.span.start as usize) < end);
+        let mut tokens = self.view.tokens[behind..].iter();
+        let comment = tokens.find(|token| {
+            let blank = token.kind == dfc_grammar::TokenKind::Whitespace && !token.text(self.view.text).contains('\n');
+            !blank
+        });
+        match comment.filter(|token| token.kind == dfc_grammar::TokenKind::Comment) {
+            Some(comment) => end + self.view.text[end..comment.span.end as usize].trim_end().len(),
+            None => end,
+        }
     }
 
     /// A name that is not taken yet.

@@ -246,6 +246,19 @@ impl List<'_> {
             self.add(Rank::Possible, entry.snippet(word.snippet));
         }
         self.records(Rank::Possible);
+        match place::parameter_type(self.cursor) {
+            Some(place::ParameterType::OfAnyRow) => {
+                let row = Entry::plain("row", C::Keyword).snippet("row ${1:any}");
+                self.add(Rank::Good, row.doc(Some("A value of each row: `row T`.".into())));
+            }
+            Some(place::ParameterType::OfClass) => {
+                for word in words::CLASSES {
+                    let entry = Entry::plain(word.word, C::Type).doc(Some(word.doc.to_string()));
+                    self.add(Rank::Common, entry.detail("a class of types"));
+                }
+            }
+            None => {}
+        }
     }
 
     fn records(&mut self, rank: Rank) {
@@ -254,6 +267,14 @@ impl List<'_> {
             let item = self.view.find(Namespace::Record, name);
             let doc = item.and_then(|item| docs::of_item(self.view, item));
             self.add(rank, Entry::plain(name, C::Record).detail(format!("{{ {} }}", fields.join(", "))).doc(doc));
+        }
+        // Those with a mistake in them are there too; what is in the list already is not put in again.
+        let all: Vec<String> = self.view.program().names_of(Namespace::Record).map(str::to_string).collect();
+        for name in all {
+            let Some(item) = self.view.find(Namespace::Record, &name) else { continue };
+            let fields = docs::fields_as_written(self.view, item).join(", ");
+            let entry = Entry::plain(&name, C::Record).detail(format!("{{ {fields} }}"));
+            self.add(rank, entry.doc(docs::of_item(self.view, item)));
         }
     }
 

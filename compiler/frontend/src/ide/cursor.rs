@@ -70,7 +70,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Looks at a place. Inside the code of a format string the tokens of that code stand in the place of the string.
     pub fn new(text: &'a str, tokens: &[Token], offset: usize) -> Self {
-        let spliced = spliced(text, tokens, offset);
+        let spliced = spliced(text, tokens, offset).or_else(|| angles(text, tokens, offset));
         let tokens = spliced.as_deref().unwrap_or(tokens);
         let (inside, word) = word_at(text, tokens, offset);
         Cursor::before(text, tokens, offset, inside, word)
@@ -349,6 +349,15 @@ pub fn spliced(text: &str, tokens: &[Token], offset: usize) -> Option<Vec<Token>
     Some(spliced(text, &tokens, offset).unwrap_or(tokens))
 }
 
+/// The tokens with the `<>` around an offset, one word of other languages, as the two brackets of a list's type.
+fn angles(text: &str, tokens: &[Token], offset: usize) -> Option<Vec<Token>> {
+    let at = tokens.partition_point(|t| (t.span.start as usize) < offset).checked_sub(1)?;
+    let both = *tokens.get(at).filter(|token| token.text(text) == "<>" && (token.span.end as usize) > offset)?;
+    let one = |kind, start| Token { kind, span: dfc_grammar::ast::Span::new(start, start + 1) };
+    let two = [one(TokenKind::Lt, offset - 1), one(TokenKind::Gt, both.span.end as usize - 1)];
+    Some([&tokens[..at], &two, &tokens[at + 1..]].concat())
+}
+
 /// The tokens of the code of a format string that an offset is in; `None` where it is in its text.
 fn format_code(text: &str, string: Token, offset: usize) -> Option<Vec<Token>> {
     let quoted = string.text(text);
@@ -430,6 +439,10 @@ fn starts_item(text: &str, tokens: &[Token], at: usize) -> bool {
     let follows = next.next().map(|t| t.kind);
     match token.text(text) {
         "use" => matches!(follows, Some(TokenKind::String | TokenKind::RawString) | None),
+        // What it writes may be missing still, or be a word like `or` so far.
+        "sink" if follows.is_some_and(|kind| kind == TokenKind::Pipe || kind.is_reserved()) => {
+            line == token.span.start as usize
+        }
         "sink" => {
             matches!(follows, Some(TokenKind::Name | TokenKind::QuotedName | TokenKind::LBrace) | None)
                 && next.next().is_none_or(|t| t.kind != TokenKind::Colon)

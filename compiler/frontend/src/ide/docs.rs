@@ -9,7 +9,7 @@ use dfc_typeck::functions::type_text;
 use dfc_typeck::{Checker, Column, Function, FunctionTable, Global, Namespace, NoSites, Scope, UserFn};
 
 use super::cursor::Cursor;
-use super::text::code;
+use super::text::{code, written};
 use super::view::View;
 use crate::items::{ItemNode, parse};
 use crate::operators::{Operator, Param, default_text};
@@ -22,6 +22,13 @@ pub fn of_item(view: &View<'_>, item: ItemNode) -> Option<String> {
     let start = item.start(view.db);
     let at = items.binary_search_by_key(&start, |item| item.start).ok()?;
     items[at].doc.clone()
+}
+
+/// The fields of a record as its declaration has them, whether its types are known or not.
+pub fn fields_as_written(view: &View<'_>, item: ItemNode) -> Vec<String> {
+    let ast::ItemKind::Record(record) = item.kind(view.db).as_ref() else { return Vec::new() };
+    let fields = record.fields.iter().filter(|field| !field.name.text.is_empty());
+    fields.map(|field| format!("{}: {}", written(&field.name.text), type_text(&field.ty))).collect()
 }
 
 /// A parameter's kind with its default: `string = ","`.

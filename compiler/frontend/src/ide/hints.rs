@@ -12,7 +12,7 @@ use super::text::{column, table, written};
 use super::view::View;
 use super::{HintKind, InlayHint, TextRange};
 use crate::Compiler;
-use crate::check::{Trace, stream_columns, trace};
+use crate::check::{Trace, shown_columns, trace};
 use crate::items::ItemNode;
 
 /// Fields that a hint names at most, of those that come and of those that go.
@@ -49,13 +49,13 @@ impl Hints<'_> {
                     }
                     _ => true,
                 };
-                let columns = stream_columns(view.db, view.root, item);
+                let columns = shown_columns(view.db, view.root, item);
                 if !declared && let Some(columns) = columns {
                     self.stream(source.name.span.end, columns);
                 }
             }
             ItemKind::Stream(stream) => {
-                if let Some(columns) = stream_columns(view.db, view.root, item) {
+                if let Some(columns) = shown_columns(view.db, view.root, item) {
                     self.stream(stream.name.span.end, columns);
                 }
                 if !crate::graph::is_cyclic(view.db, view.root, item) {

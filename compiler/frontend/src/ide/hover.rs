@@ -12,7 +12,7 @@ use super::cursor::{self, Cursor, is_word};
 use super::docs;
 use super::place::{self, Arg, Place};
 use super::rows::{self, Fragment, Rows};
-use super::text::{code, column, field, table, written};
+use super::text::{UNKNOWN, code, column, field, table, written};
 use super::view::{View, range};
 use super::words;
 use super::{Hover, TextRange};
@@ -160,7 +160,7 @@ impl About<'_> {
             },
             _ => format!("stream {}", written(name)),
         };
-        let columns = crate::check::stream_columns(self.view.db, self.view.root, item);
+        let columns = crate::check::shown_columns(self.view.db, self.view.root, item);
         let fields = self.row(columns.as_deref().map(Vec::as_slice), None);
         Some(format!("{}\n\n{fields}", with_doc(code(&word), docs::of_item(self.view, item))))
     }
@@ -230,7 +230,8 @@ impl About<'_> {
         let start = self.cursor.solid.get(from)?.span.start as usize;
         let end = self.end_of_call()?;
         let mut rows = Rows::default();
-        let fragment = Fragment::read(self.view, TextRange::new(start, end), "", true);
+        let text = TextRange::new(start, end);
+        let fragment = Fragment::read(self.view, text, "", true).or_else(|| Fragment::mended(self.view, text, true));
         let columns = fragment.as_ref().and_then(|fragment| fragment.columns()).map(<[Column]>::to_vec);
         rows.fragments.extend(fragment);
         Some((columns, rows))
@@ -272,14 +273,20 @@ impl About<'_> {
     }
 
     fn record(&self, name: &str) -> Option<String> {
-        let record = self.view.globals().records.get(name)?;
-        let fields = record.fields.iter().map(|f| {
-            let outside = f.external.as_ref().map(|text| format!(" = {text:?}")).unwrap_or_default();
-            format!("    {}{outside}\n", field(&f.name, &f.ty))
-        });
-        let text = code(&format!("record {} {{\n{}}}", written(name), fields.collect::<String>()));
-        let item = self.view.find(Namespace::Record, name);
-        Some(with_doc(text, item.and_then(|item| docs::of_item(self.view, item))))
+        let item = self.view.find(Namespace::Record, name)?;
+        let fields: String = match self.view.globals().records.get(name) {
+            Some(record) => {
+                let fields = record.fields.iter().map(|f| {
+                    let outside = f.external.as_ref().map(|text| format!(" = {text:?}")).unwrap_or_default();
+                    format!("    {}{outside}\n", field(&f.name, &f.ty))
+                });
+                fields.collect()
+            }
+            // One of its types is refused: as it is written.
+            None => docs::fields_as_written(self.view, item).iter().map(|field| format!("    {field}\n")).collect(),
+        };
+        let text = code(&format!("record {} {{\n{fields}}}", written(name)));
+        Some(with_doc(text, docs::of_item(self.view, item)))
     }
 
     fn setting(&self, block: &str) -> Option<String> {
@@ -379,7 +386,7 @@ impl About<'_> {
         let way = self.way(found, Some(rows));
         let steps: Vec<String> = way.iter().map(|step| format!("- {step}")).collect();
         let text = code(&column(found));
-        let text = if found.broken { format!("{text}\n\nIts expression has an error.") } else { text };
+        let text = if found.broken { format!("{text}\n\nIts type is {UNKNOWN}.") } else { text };
         if steps.is_empty() { text } else { format!("{text}\n\n{}", steps.join("\n")) }
     }
 

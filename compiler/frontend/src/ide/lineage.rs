@@ -15,7 +15,7 @@ use super::text::written;
 use super::view::{View, range};
 use super::{FileRange, Lineage, LineageStep};
 use crate::Compiler;
-use crate::check::{Trace, stream_columns, trace};
+use crate::check::{Trace, shown_columns, trace};
 use crate::db::SourceFile;
 use crate::graph::is_cyclic;
 use crate::items::ItemNode;
@@ -40,7 +40,7 @@ pub fn lineage(compiler: &Compiler, root: &Path, file: &Path, offset: usize) -> 
         TokenClass::Stream => {
             let stream = name(word.span);
             let Some(stream) = view.find(Namespace::Stream, &stream) else { return Vec::new() };
-            let columns = stream_columns(view.db, view.root, stream).clone();
+            let columns = shown_columns(view.db, view.root, stream).clone();
             let columns = columns.as_deref().map(Vec::as_slice).unwrap_or_default();
             columns.iter().filter_map(|column| walk.stream(stream, &column.name, 0)).collect()
         }
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
         match item.kind(view.db).as_ref() {
             ItemKind::Source(_) => {
                 self.left = self.left.checked_sub(1)?;
-                let columns = stream_columns(view.db, view.root, item);
+                let columns = shown_columns(view.db, view.root, item);
                 let found = columns.as_deref().map(Vec::as_slice).unwrap_or_default().iter().find(column)?;
                 let source = item.key(view.db).name.clone();
                 Some(LineageStep {
@@ -286,8 +286,11 @@ impl<'a> Walk<'a> {
 
     /// What a link does to a field that comes out of it.
     fn made(&mut self, cx: &Context, chain: &Chain, at: usize, link: &Call, name: &str, depth: usize) -> Made {
-        let Some(operator) = table().get(&link.name.text, Role::Shuffle) else { return Made::Nothing };
         let after = cx.column(chain, at + 1, name);
+        let Some(operator) = table().get(&link.name.text, Role::Shuffle) else {
+            // What no operator is passes on what it is given, as far as anybody can tell.
+            return if after.is_some() && cx.column(chain, at, name).is_some() { Made::Passed } else { Made::Nothing };
+        };
         if after.is_none() && cx.columns(chain, at + 1).is_some() {
             return Made::Nothing;
         }

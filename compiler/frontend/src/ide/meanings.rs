@@ -17,7 +17,7 @@ use dfc_typeck::{Column, FunctionTable, ItemKey, Loc, Namespace};
 use crate::check::{Trace, trace};
 use crate::db::{Db, SourceFile};
 use crate::graph::is_cyclic;
-use crate::items::{ItemNode, Program, program};
+use crate::items::{ItemNode, Program, is_flow, program};
 use crate::operators::{Kind, Operator, Param, Role, table};
 use crate::places::{self, PartIndex};
 
@@ -28,7 +28,7 @@ pub enum Meaning {
     Item(ItemKey),
     /// A field, by the counted place of the step that gave it its name, and that name.
     Field(ItemKey, u32, String),
-    /// A name that only its item knows: a parameter or a state, by where it is declared in the item.
+    /// A name that only its item declares: a parameter, a state, a field of a record inside a record; by where in the item.
     Local(ItemKey, u32),
 }
 
@@ -104,6 +104,8 @@ pub struct Meanings {
     pub same: Vec<(Meaning, Meaning)>,
     /// Fields of records that are called outside as they are here.
     pub unnamed: Vec<Unnamed>,
+    /// Names of rows and their fields that mean nothing because of a mistake, with their places relative to the item.
+    pub lost: Vec<(Span, String)>,
 }
 
 impl Meanings {
@@ -285,7 +287,7 @@ impl Walk<'_, '_> {
     /// Declared fields. `outside`: of a record, whose names are also those of what is read and written.
     fn fields(&mut self, fields: &[FieldDecl], outside: bool) {
         for decl in fields {
-            let field = named(&self.parts.place(decl.name.span), &decl.name.text);
+            let field = declared_field(self.key, &self.parts, decl);
             if outside && decl.external.is_none() {
                 self.out.unnamed.push(Unnamed { field: field.clone(), end: decl.ty.span.end });
             }
@@ -449,12 +451,31 @@ impl Walk<'_, '_> {
     /// A call of an operator that the program declares, or of none.
     fn users_call(&mut self, call: &Call, input: Option<&[Column]>) {
         self.item_word(call.name.span, TokenClass::Operator, Namespace::Operator, &call.name.text);
+        let item = self.program.find(Namespace::Operator, &call.name.text);
         for arg in &call.args {
             if let Some(label) = &arg.label {
-                self.word(label.span, TokenClass::Label, Vec::new(), false);
+                self.parameter(label, item);
+                if item.is_none() {
+                    // It may be the name of a field.
+                    self.out.lost.push((label.span, label.text.clone()));
+                }
             }
             self.expr(&arg.value, Rows::One(input.unwrap_or_default()));
         }
+    }
+
+    /// The label of an argument of a function or an operator that the program declares.
+    fn parameter(&mut self, label: &Ident, item: Option<ItemNode>) {
+        let meaning = item.and_then(|item| {
+            let params = match item.kind(self.db).as_ref() {
+                ItemKind::Fn(decl) => &decl.params,
+                ItemKind::Operator(decl) => &decl.params,
+                _ => return None,
+            };
+            let param = params.iter().find(|param| param.name.text == label.text)?;
+            Some(Meaning::Local(item.key(self.db).clone(), param.name.span.start))
+        });
+        self.word(label.span, TokenClass::Label, meaning.into_iter().collect(), false);
     }
 
     /// A stream in an argument's place; gives its fields.
@@ -554,7 +575,12 @@ impl Walk<'_, '_> {
             self.word(span, TokenClass::Parameter, vec![meaning], false);
             return;
         }
-        let Some(item) = self.program.find(Namespace::Value, name) else { return };
+        let Some(item) = self.program.find(Namespace::Value, name) else {
+            if is_flow(self.key) {
+                self.out.lost.push((span, name.to_owned()));
+            }
+            return;
+        };
         let constant = matches!(item.kind(self.db).as_ref(), ItemKind::Const(_));
         let class = if constant { TokenClass::Constant } else { TokenClass::Parameter };
         self.item_word(span, class, Namespace::Value, name);
@@ -634,9 +660,10 @@ impl Walk<'_, '_> {
             // `asc`, `desc` and what does not exist.
             None => self.word(call.name.span, TokenClass::Function, Vec::new(), false),
         }
+        let item = self.program.find(Namespace::Fn, name);
         for arg in &call.args {
             if let Some(label) = &arg.label {
-                self.word(label.span, TokenClass::Label, Vec::new(), false);
+                self.parameter(label, item);
             }
             let order =
                 matches!(name.as_str(), "asc" | "desc") && arg.label.as_ref().is_some_and(|l| l.text == "nulls");
@@ -658,7 +685,124 @@ impl Walk<'_, '_> {
             return;
         }
         self.expr(base, rows);
-        self.word(member.span, TokenClass::Field, Vec::new(), false);
+        let found = self.declared_type(base, rows).and_then(|ty| self.field_of(&ty, &member.text));
+        let meaning = found.map(|(meaning, _)| meaning);
+        self.word(member.span, TokenClass::Field, meaning.into_iter().collect(), false);
+    }
+
+    /// The type of a field or a field of a field, as it is declared.
+    fn declared_type<'t>(&'t self, e: &Expr, rows: Rows<'_>) -> Option<Declared<'t>> {
+        let sides = match rows {
+            Rows::None => return None,
+            Rows::One(row) => [row, &[]],
+            Rows::Two(left, right) => [left, right],
+        };
+        match &e.kind {
+            ExprKind::Paren(inner) => self.declared_type(inner, rows),
+            ExprKind::Name(name) => {
+                self.type_of_column(sides.into_iter().flatten().find(|column| column.name == *name)?)
+            }
+            ExprKind::Field(base, member) => match (&base.kind, rows) {
+                (ExprKind::Name(side), Rows::Two(left, right)) if side == "left" || side == "right" => {
+                    let columns = if side == "left" { left } else { right };
+                    self.type_of_column(columns.iter().find(|column| column.name == member.text)?)
+                }
+                _ => self.field_of(&self.declared_type(base, rows)?, &member.text).map(|(_, ty)| ty),
+            },
+            ExprKind::Index(base, _) => {
+                let Declared { item, ty } = self.declared_type(base, rows)?;
+                let TypeKind::List(inner) = &ty.kind else { return None };
+                Some(Declared { item, ty: inner })
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a field as it is declared where it comes from; of a computed one there is none.
+    fn type_of_column<'t>(&'t self, column: &Column) -> Option<Declared<'t>> {
+        let loc = &column.path.first()?.loc;
+        let item = *self.program.items.iter().find(|item| *item.key(self.db) == loc.item)?;
+        let kind = item.kind(self.db).as_ref();
+        let span = places::resolve(kind, loc.span);
+        let decl = declarations(kind).into_iter().find(|decl| decl.name.span == span)?;
+        Some(Declared { item, ty: &decl.ty })
+    }
+
+    /// A field of a record's type.
+    fn field_of<'t>(&'t self, of: &Declared<'t>, name: &str) -> Option<(Meaning, Declared<'t>)> {
+        let (item, decls) = match &of.ty.kind {
+            TypeKind::Name(record) => {
+                let item = self.program.find(Namespace::Record, record)?;
+                let ItemKind::Record(record) = item.kind(self.db).as_ref() else { return None };
+                (item, &record.fields)
+            }
+            TypeKind::Record(decls) => (of.item, decls),
+            _ => return None,
+        };
+        let decl = decls.iter().find(|decl| decl.name.text == name)?;
+        let parts = PartIndex::new(item.key(self.db), item.kind(self.db));
+        Some((declared_field(item.key(self.db), &parts, decl), Declared { item, ty: &decl.ty }))
+    }
+}
+
+/// A type with the item that it is written in.
+struct Declared<'t> {
+    item: ItemNode,
+    ty: &'t TypeExpr,
+}
+
+/// What the name of a declared field means. Of a field inside a field's type no part is counted.
+fn declared_field(key: &ItemKey, parts: &PartIndex, decl: &FieldDecl) -> Meaning {
+    match parts.place(decl.name.span) {
+        Loc { span: Span { start: 0, .. }, .. } => Meaning::Local(key.clone(), decl.name.span.start),
+        place => named(&place, &decl.name.text),
+    }
+}
+
+/// The fields that an item declares, those inside the types of others too.
+fn declarations(kind: &ItemKind) -> Vec<&FieldDecl> {
+    let mut out = Vec::new();
+    match kind {
+        ItemKind::Record(record) => record.fields.iter().for_each(|decl| declared_in(decl, &mut out)),
+        ItemKind::Source(source) => declared_in_chain(&source.chain, &mut out),
+        ItemKind::Stream(stream) => declared_in_chain(&stream.chain, &mut out),
+        ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| declared_in_chain(chain, &mut out)),
+        _ => {}
+    }
+    out
+}
+
+fn declared_in<'a>(decl: &'a FieldDecl, out: &mut Vec<&'a FieldDecl>) {
+    out.push(decl);
+    declared_in_type(&decl.ty, out);
+}
+
+fn declared_in_type<'a>(ty: &'a TypeExpr, out: &mut Vec<&'a FieldDecl>) {
+    match &ty.kind {
+        TypeKind::Record(decls) => decls.iter().for_each(|decl| declared_in(decl, out)),
+        TypeKind::List(inner) => declared_in_type(inner, out),
+        TypeKind::Name(_) | TypeKind::Decimal(_) => {}
+    }
+}
+
+fn declared_in_chain<'a>(chain: &'a Chain, out: &mut Vec<&'a FieldDecl>) {
+    let head = match &chain.head.kind {
+        ExprKind::Call(call) => Some(call),
+        _ => None,
+    };
+    for arg in head.into_iter().chain(&chain.links).flat_map(|call| &call.args) {
+        match &arg.value.kind {
+            ExprKind::Type(ty) => declared_in_type(ty, out),
+            ExprKind::Chain(inner) => declared_in_chain(inner, out),
+            ExprKind::Call(call) => {
+                for arg in &call.args {
+                    if let ExprKind::Type(ty) = &arg.value.kind {
+                        declared_in_type(ty, out);
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 

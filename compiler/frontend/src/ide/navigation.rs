@@ -138,6 +138,7 @@ pub fn rename(compiler: &Compiler, names: &[Named], new: &str) -> Result<Vec<Fil
         let view = View::new(compiler, root, file);
         unfinished(&view, &old)?;
         let Some((_, word)) = word_at(&view, view.offset(*offset)) else { continue };
+        lost(&view, &old, word)?;
         let found = occurrences(&view, &word.meanings);
         for Occurrence { place, .. } in &found.occurrences {
             edits.entry(place.file.clone()).or_default().insert(place.range, written.clone());
@@ -169,15 +170,36 @@ fn unfinished(view: &View<'_>, name: &str) -> Result<(), String> {
             let named = unquoted(token.text(text)) == name;
             let inside = |item: &dfc_grammar::Broken| range(item.span).touches(token.span.start as usize);
             if named && parsed.broken.iter().any(inside) {
-                let line = text[..token.span.start as usize].matches('\n').count() + 1;
-                let path = file.path(view.db).display();
-                return Err(format!(
-                    "`{name}` also stands in line {line} of `{path}`, where a mistake hides what it means: mend that first"
-                ));
+                return Err(hidden(name, text, token.span.start as usize, file.path(view.db)));
             }
         }
     }
     Ok(())
+}
+
+/// Whether a field's name stands where a mistake hides which field is meant.
+fn lost(view: &View<'_>, name: &str, word: &Word) -> Result<(), String> {
+    if word.meanings.iter().all(|meaning| matches!(meaning, Meaning::Item(_))) {
+        return Ok(());
+    }
+    for item in program(view.db, view.root).flows(view.db).filter(|item| !item.remembered(view.db)) {
+        let lost = &meanings(view.db, view.root, item).lost;
+        let Some((span, _)) = lost.iter().find(|(_, lost)| lost == name) else { continue };
+        let Some(file) = view.file_of(item.key(view.db)) else { continue };
+        let Ok(text) = file.text(view.db) else { continue };
+        let start = span.shift(item.start(view.db)).start as usize;
+        return Err(hidden(name, text, start, file.path(view.db)));
+    }
+    Ok(())
+}
+
+/// Why a name can't be followed.
+fn hidden(name: &str, text: &str, at: usize, file: &Path) -> String {
+    let line = text[..at].matches('\n').count() + 1;
+    format!(
+        "`{name}` also stands in line {line} of `{}`, where a mistake hides what it means: mend that first",
+        file.display()
+    )
 }
 
 /// The item and the word at an offset of a sound item.

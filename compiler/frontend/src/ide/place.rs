@@ -206,6 +206,28 @@ fn starts_item(cursor: &Cursor<'_>) -> bool {
     }
 }
 
+/// What stands at the type of a parameter beside types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A class of types: a function's parameter, or behind an operator's `row`.
+    OfClass,
+    /// `row`: an operator's parameter.
+    OfAnyRow,
+}
+
+/// Whether the cursor is right at the type of a parameter of a function or an operator.
+pub fn parameter_type(cursor: &Cursor<'_>) -> Option<ParameterType> {
+    let frame = cursor.innermost().filter(|frame| frame.open == Some(T::LParen) && frame.at == 2)?;
+    let (operator, start) = (cursor.item_word() == "operator", cursor.value_start(frame));
+    let behind_row = cursor.solid.len() == start + 1 && cursor.str(start) == "row";
+    match cursor.solid.len() == start {
+        true if operator => Some(ParameterType::OfAnyRow),
+        true if cursor.item_word() == "fn" => Some(ParameterType::OfClass),
+        _ if operator && behind_row => Some(ParameterType::OfClass),
+        _ => None,
+    }
+}
+
 /// Whether a type is written here.
 fn is_type_place(cursor: &Cursor<'_>) -> bool {
     let count = cursor.solid.len();
@@ -215,6 +237,9 @@ fn is_type_place(cursor: &Cursor<'_>) -> bool {
         return true;
     }
     if last == Some(T::Lt) && count >= 2 && cursor.str(count - 2) == "list" {
+        return true;
+    }
+    if parameter_type(cursor) == Some(ParameterType::OfClass) {
         return true;
     }
     if last == Some(T::Arrow) {

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use dfc_grammar::TokenKind as T;
 use dfc_grammar::ast::{Chain, ExprKind, ItemKind};
+use dfc_grammar::{Parse, TokenKind as T};
 use dfc_ir::DataType;
 use dfc_typeck::{Column, ItemKey, Loc, Namespace};
 
@@ -32,12 +32,22 @@ pub struct Fragment {
 impl Fragment {
     /// Reads the text as a chain. `more` is put behind it. `None` where it has mistakes.
     pub fn read(view: &View<'_>, text: TextRange, more: &str, table: bool) -> Option<Fragment> {
+        Fragment::parsed(view, text, more, table, false)
+    }
+
+    /// Reads the text as a chain, without the parts of it that have mistakes.
+    pub fn mended(view: &View<'_>, text: TextRange, table: bool) -> Option<Fragment> {
+        Fragment::parsed(view, text, "", table, true)
+    }
+
+    fn parsed(view: &View<'_>, text: TextRange, more: &str, table: bool, mend: bool) -> Option<Fragment> {
         let code = view.text.get(text.start..text.end)?;
-        let parse = dfc_grammar::parse(&format!("{HEAD}{code}{more}"));
-        if !parse.errors.is_empty() {
+        let Parse { file, broken, errors, .. } = dfc_grammar::parse(&format!("{HEAD}{code}{more}"));
+        if !errors.is_empty() && !mend {
             return None;
         }
-        let kind = Arc::unwrap_or_clone(parse.file.items.into_iter().next()?.kind);
+        let item = file.items.into_iter().next().or_else(|| broken.into_iter().next()?.mended)?;
+        let kind = Arc::unwrap_or_clone(item.kind);
         let key = ItemKey {
             file: view.file.index(view.db),
             namespace: Namespace::Stream,
@@ -110,7 +120,9 @@ pub fn rows(view: &View<'_>, cursor: &Cursor<'_>, arg: &Arg) -> Rows {
             let param = named.or(operator.params.get(*number).filter(|_| given.label.is_none()));
             param.is_some_and(|param| matches!(param.kind, Kind::Stream | Kind::Source))
         });
-        let fragment = other.and_then(|(_, given)| Fragment::read(view, given.value, "", true));
+        let fragment = other.and_then(|(_, given)| {
+            Fragment::read(view, given.value, "", true).or_else(|| Fragment::mended(view, given.value, true))
+        });
         rows.right = Some(fragment.as_ref().and_then(Fragment::columns).unwrap_or_default().to_vec());
     }
     rows
@@ -124,13 +136,17 @@ pub fn chain(
     to: usize,
     fragments: &mut Vec<Fragment>,
 ) -> Vec<Column> {
-    let read = cursor.slice(from, to).and_then(|text| Fragment::read(view, text, "", true));
-    if let Some(fragment) = read {
-        let columns = fragment.columns().unwrap_or_default().to_vec();
-        fragments.push(fragment);
-        return columns;
-    }
-    remembered(view, cursor, from, to).or_else(|| without_broken(view, cursor, from, to)).unwrap_or_default()
+    let Some(text) = cursor.slice(from, to) else { return Vec::new() };
+    let fragment = match Fragment::read(view, text, "", true) {
+        Some(fragment) => Some(fragment),
+        None => match remembered(view, cursor, from, to) {
+            Some(columns) => return columns,
+            None => Fragment::mended(view, text, true),
+        },
+    };
+    let columns = fragment.as_ref().and_then(Fragment::columns).unwrap_or_default().to_vec();
+    fragments.extend(fragment);
+    columns
 }
 
 /// The fields at the same link of the item's last version that was whole.
@@ -169,30 +185,6 @@ fn pipes(cursor: &Cursor<'_>, from: usize, to: usize) -> Vec<usize> {
         }
     }
     out
-}
-
-/// The fields behind a chain whose broken links are left out.
-fn without_broken(view: &View<'_>, cursor: &Cursor<'_>, from: usize, to: usize) -> Option<Vec<Column>> {
-    let pipes = pipes(cursor, from, to);
-    let mut code = view.text.get(range_of(cursor, from, *pipes.first()?)?)?.to_string();
-    let ends = pipes.iter().skip(1).copied().chain([to]);
-    for (pipe, end) in pipes.iter().zip(ends) {
-        let link = view.text.get(range_of(cursor, *pipe, end)?)?;
-        if dfc_grammar::parse(&format!("{HEAD}x {link}")).errors.is_empty() {
-            code.push(' ');
-            code.push_str(link);
-        }
-    }
-    let kind = dfc_grammar::parse(&format!("{HEAD}{code}")).file.items.into_iter().next()?.kind;
-    let ItemKind::Stream(stream) = kind.as_ref() else { return None };
-    let key =
-        ItemKey { file: view.file.index(view.db), namespace: Namespace::Stream, name: String::new(), nth: u32::MAX };
-    let trace = trace(view.db, view.root, &key, &kind, false);
-    trace.after(stream.chain.links.last().map_or(stream.chain.head.span, |l| l.span)).map(<[Column]>::to_vec)
-}
-
-fn range_of(cursor: &Cursor<'_>, from: usize, to: usize) -> Option<std::ops::Range<usize>> {
-    cursor.slice(from, to).map(|range| range.start..range.end)
 }
 
 /// An argument of a call, by its text.

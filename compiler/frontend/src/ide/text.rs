@@ -4,6 +4,9 @@ use dfc_grammar::{TokenKind, lex};
 use dfc_ir::DataType;
 use dfc_typeck::Column;
 
+/// What is said of the type of a field that has none because of an error.
+pub const UNKNOWN: &str = "not known: an error hides it";
+
 /// A name as it is written in a pipeline: in backticks where it has to be.
 pub fn written(name: &str) -> String {
     match lex(name).as_slice() {
@@ -31,8 +34,7 @@ pub fn code(text: &str) -> String {
 pub fn table(columns: &[Column], from: impl Fn(&Column) -> String) -> String {
     let mut out = String::from("| field | type | from |\n|---|---|---|\n");
     for column in columns {
-        let ty =
-            if column.broken { "not known: its expression has an error".to_string() } else { column.ty.to_string() };
+        let ty = if column.broken { UNKNOWN.to_string() } else { column.ty.to_string() };
         out.push_str(&format!("| `{}` | `{ty}` | {} |\n", cell(&column.name), cell(&from(column))));
     }
     out

@@ -68,6 +68,18 @@ pub const TYPES: &[Word] = &[
     word("secret", "secret", "A text that is never shown: of a parameter only."),
 ];
 
+/// The classes that a parameter's type may be.
+pub const CLASSES: &[Word] = &[
+    word("any", "any", "Any type."),
+    word("number", "number", "Any type of numbers."),
+    word("integer", "integer", "Any type of whole numbers."),
+    word("float", "float", "`float32` or `float64`."),
+    word("decimal", "decimal", "Any `decimal(p, s)`."),
+    word("text", "text", "`string`."),
+    word("temporal", "temporal", "Any type of dates and times."),
+    word("ordered", "ordered", "Any type whose values have an order."),
+];
+
 /// Words that a value can start with.
 pub const VALUES: &[Word] = &[
     word("true", "true", "The truth value true."),
@@ -159,6 +171,13 @@ mod tests {
     fn every_type_has_words() {
         for name in crate::globals::TYPE_NAMES.iter().filter(|name| **name != "any") {
             assert!(find(TYPES, name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_class_has_words() {
+        for class in CLASSES {
+            assert!(dfc_typeck::is_class(class.word), "{}", class.word);
         }
     }
 

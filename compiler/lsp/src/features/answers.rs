@@ -1,12 +1,9 @@
 //! The compiler's answers to editors, in the protocol's words.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use dfc_compiler::ide::{self, ActionKind, CompletionKind, HintKind, LensCommand};
 use ls_types::*;
 
 use crate::commands;
-use crate::findings;
 use crate::snapshot::{Failure, Snapshot};
 
 /// `textDocument/completion`
@@ -200,29 +197,6 @@ pub fn code_lenses(snapshot: &Snapshot, params: CodeLensParams) -> Result<Option
         }
     });
     Ok(Some(lenses.collect()))
-}
-
-/// `textDocument/diagnostic`
-pub fn diagnostics(
-    snapshot: &Snapshot,
-    params: DocumentDiagnosticParams,
-) -> Result<DocumentDiagnosticReportResult, Failure> {
-    let (file, _) = snapshot.file(&params.text_document.uri)?;
-    let items = findings::of(snapshot, &file);
-    let mut hasher = DefaultHasher::new();
-    serde_json::to_string(&items).map_err(|error| Failure::refused(error.to_string()))?.hash(&mut hasher);
-    let result_id = format!("{:016x}", hasher.finish());
-    let report = match params.previous_result_id == Some(result_id.clone()) {
-        true => DocumentDiagnosticReport::Unchanged(RelatedUnchangedDocumentDiagnosticReport {
-            related_documents: None,
-            unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport { result_id },
-        }),
-        false => DocumentDiagnosticReport::Full(RelatedFullDocumentDiagnosticReport {
-            related_documents: None,
-            full_document_diagnostic_report: FullDocumentDiagnosticReport { result_id: Some(result_id), items },
-        }),
-    };
-    Ok(DocumentDiagnosticReportResult::Report(report))
 }
 
 #[cfg(test)]

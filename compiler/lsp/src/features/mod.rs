@@ -3,6 +3,7 @@
 //! A handler may panic or be stopped; who calls it catches that.
 
 pub mod answers;
+pub mod diagnostics;
 pub mod edits;
 pub mod navigation;
 pub mod outline;
@@ -45,7 +46,8 @@ table! {
     InlayHintRequest => answers::inlay_hints,
     CodeActionRequest => answers::code_actions,
     CodeLensRequest => answers::code_lenses,
-    DocumentDiagnosticRequest => answers::diagnostics,
+    DocumentDiagnosticRequest => diagnostics::of_document,
+    WorkspaceDiagnosticRequest => diagnostics::of_workspace,
     GotoDefinition => navigation::definition,
     References => navigation::references,
     DocumentHighlightRequest => navigation::highlights,

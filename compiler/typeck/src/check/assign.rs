@@ -7,6 +7,17 @@ use super::compare::literal_of;
 use crate::conversions::{Outcome, assign_outcome, castable, needs_zone, outcome};
 use crate::{Checker, Target};
 
+/// What a message writes in the place of null: `…` where no value suggests itself.
+pub fn instead_of_null(ty: &Type) -> &'static str {
+    match ty {
+        Type::String | Type::Json => "\"\"",
+        Type::Bool => "false",
+        Type::Date => "@1970-01-01",
+        Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 => "0",
+        _ => "…",
+    }
+}
+
 impl Checker<'_> {
     /// Converts a checked expression to the type of the place it goes to, by the table of [`crate::conversions`].
     /// `span` is where the expression stands. A numeric constant that the type holds exactly is always fine.
@@ -95,13 +106,7 @@ impl Checker<'_> {
         let message;
         let (code, label, help) = if only_null {
             message = format!("this may be null, and {} takes {to}", target.words());
-            let instead = match to.ty {
-                Type::String | Type::Json => "\"\"",
-                Type::Bool => "false",
-                Type::Date => "@1970-01-01",
-                Type::Int(_) | Type::Decimal(..) | Type::Float32 | Type::Float64 => "0",
-                _ => "…",
-            };
+            let instead = instead_of_null(&to.ty);
             let help = match target {
                 Target::FnResult { .. } => format!("say what null becomes, `… ?? {instead}`, or declare `{to}?`"),
                 Target::Parameter { .. } => format!("say what null becomes: `… ?? {instead}`"),

@@ -2,7 +2,7 @@
 
 mod aggregates;
 mod arithmetic;
-mod assign;
+pub(crate) mod assign;
 mod branches;
 mod calls;
 mod casts;

@@ -10,7 +10,7 @@ use crate::ide::CompletionKind as C;
 use crate::ide::expected::{self, Expected};
 use crate::ide::place::{self, Arg, Place};
 use crate::ide::rows::{self, Rows};
-use crate::ide::text::{escaped, written};
+use crate::ide::text::{UNKNOWN, escaped, written};
 use crate::ide::{cursor, docs, words};
 use crate::operators::{Kind, Operator, Param, type_text};
 
@@ -94,8 +94,10 @@ impl List<'_> {
         let variadic = operator.params.iter().any(|param| param.variadic);
         let positional = if variadic || !given.is_empty() { usize::MAX } else { frame.index };
         let colon = self.cursor.next() == Some(T::Colon);
+        // Arguments without a label are the first parameters.
+        let unlabelled = frame.index.saturating_sub(frame.labels.len());
         for (number, param) in operator.params.iter().enumerate() {
-            let before = !variadic && frame.labels.is_empty() && number < frame.index;
+            let before = !variadic && number < unlabelled;
             if param.variadic || before || given.contains(&param.name) || excluded(operator, param, &given) {
                 continue;
             }
@@ -136,8 +138,7 @@ impl List<'_> {
         let name = written(&column.name);
         let label = side.map_or(column.name.clone(), |side| format!("{side}.{name}"));
         let insert = side.map_or(name.clone(), |side| format!("{side}.{name}"));
-        let detail =
-            if column.broken { "not known: its expression has an error".into() } else { column.ty.to_string() };
+        let detail = if column.broken { UNKNOWN.into() } else { column.ty.to_string() };
         let way: Vec<&str> = column.path.iter().map(|step| step.words.as_str()).collect();
         let doc = (!way.is_empty()).then(|| way.join(", "));
         Entry { label, insert, ..Entry::plain(&column.name, C::Field) }.detail(detail).doc(doc)
