@@ -25,6 +25,7 @@ mod cases {
     mod lsp_mistakes;
     mod lsp_workspace;
     mod odd;
+    mod planted;
     mod reference;
     mod robust;
     mod schemas;

@@ -7,6 +7,7 @@
 mod clauses;
 mod expected;
 mod habits;
+mod methods;
 mod missing;
 mod types;
 
@@ -175,6 +176,7 @@ impl<'s, 'a> Place<'s, 'a> {
             Self::foreign_type,
             Self::field_turned_round,
             Self::quoted_field,
+            Self::method,
             Self::arrow,
             Self::clause,
             Self::bare_link,
@@ -212,6 +214,7 @@ impl<'s, 'a> Place<'s, 'a> {
                 // An operator's condition, or what it computes and is told.
                 Some("filter" | "require" | "where" | "having") => (Some("=="), T::EqEq),
                 Some(_) => (Some(":"), T::Colon),
+                None if self.in_match() => (Some("=="), T::EqEq),
                 None => (None, T::Colon),
             };
             let fault = self.fault(
@@ -227,7 +230,7 @@ impl<'s, 'a> Place<'s, 'a> {
                 Some(meant) => fault.fix(here, meant),
                 None => fault,
             };
-            return Some((Some(fault), self.replace(&[repair])));
+            return Some((Some(fault), self.named(repair)));
         }
         let (meant, kind, why) = match kind {
             T::Colon if self.word == Word::Fn && e.has("->") => {
@@ -251,7 +254,23 @@ impl<'s, 'a> Place<'s, 'a> {
             )
             .help(format!("{why}: write `{meant}`"))
             .fix(here, meant);
-        Some((Some(fault), self.replace(&[kind])))
+        Some((Some(fault), self.named(kind)))
+    }
+
+    /// Goes on with another mark; before a record's type, which was read before it was known to be one, with the next part.
+    fn named(&self, kind: T) -> Repair<'a> {
+        let block = self.symbols.get(self.at + 2).is_some_and(|symbol| symbol.is(T::LBrace));
+        match kind == T::Colon && block && self.after().is_some_and(|next| self.source(next) == "record") {
+            true => Repair::Region,
+            false => self.replace(&[kind]),
+        }
+    }
+
+    /// Whether the place is in a `match`.
+    fn in_match(&self) -> bool {
+        let open = self.opener().filter(|open| open.is(T::LBrace));
+        let at = open.and_then(|open| self.symbols.iter().position(|symbol| symbol.span == open.span));
+        at.is_some_and(|at| crate::recover::arms(self.symbols, at + 1))
     }
 
     fn arrow(&self) -> Option<Answer<'a>> {
@@ -266,9 +285,13 @@ impl<'s, 'a> Place<'s, 'a> {
             return None;
         }
         let found = self.here_text();
+        let help = match self.link(self.at).filter(|_| dot_call) {
+            Some(link) => format!("write `{link}`"),
+            None => "write `|>`".to_owned(),
+        };
         let fault = self
             .fault(error::CHAIN_ARROW, format!("a chain goes on with `|>`, not with {found}"), "expected `|>`")
-            .help("write `|>`")
+            .help(help)
             .fix(symbol.span, if dot_call { " |> " } else { "|>" });
         Some((Some(fault), self.replace(&[T::Pipe])))
     }
@@ -394,10 +417,7 @@ impl<'s, 'a> Place<'s, 'a> {
             return None;
         }
         let name = self.before_text();
-        let method = self.before(2).is_some_and(|symbol| symbol.is(T::Dot));
         let fault = self.fault(error::UNEXPECTED, format!("{name} cannot be called here"), "only a name can be called");
-        let fault =
-            if method { fault.help("a value has no methods: write `upper(x)` instead of `x.upper()`") } else { fault };
         Some((Some(fault), Repair::Region))
     }
 

@@ -179,6 +179,21 @@ pub(crate) fn date_time(text: &str, faults: &mut Vec<SyntaxError>) -> Literal {
     }
 }
 
+/// A date or a time as other languages write it in a text, `2026-01-31 10:00:00`, in the form that it has here.
+pub(crate) fn moment(text: &str) -> Option<String> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if !matches!((digits, text.as_bytes().get(digits)), (4, Some(b'-')) | (2, Some(b':'))) {
+        return None;
+    }
+    let text = match text.split_once(' ') {
+        Some((date, clock)) => format!("@{date}T{}", clock.trim().replace(' ', "")),
+        None => format!("@{text}"),
+    };
+    let seconds = format!("{text}:00");
+    [text, seconds].into_iter().find(|text| read_date_time(text).is_ok())
+}
+
 fn read_date_time(text: &str) -> Result<Literal, (String, &'static str)> {
     let body = text.strip_prefix('@').unwrap_or(text);
     let form = || (format!("`{text}` is not a date or a time"), "not in a form that is known");

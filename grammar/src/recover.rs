@@ -270,7 +270,7 @@ fn region<'a>(symbols: &[Symbol<'_>], word: Word, at: usize) -> Option<(Range<us
 }
 
 /// Whether the block that starts here is that of a `match`.
-fn arms(symbols: &[Symbol<'_>], inside: usize) -> bool {
+pub(crate) fn arms(symbols: &[Symbol<'_>], inside: usize) -> bool {
     let mut depth = 0usize;
     for symbol in &symbols[inside..] {
         if depth == 0 && symbol.is(T::FatArrow) {

@@ -307,7 +307,13 @@ impl<'a> Builder<'a> {
 
     fn text_literal(&mut self, span: Span, reader: impl FnOnce(&mut Vec<SyntaxError>) -> (String, bool)) {
         let (value, closed) = self.read(span, reader);
-        self.out.swallowed |= !closed;
+        if !closed {
+            self.out.swallowed = true;
+            // Where one quote is missing, what stands before it on its line was the inside of a text.
+            let before = self.text.get(self.start as usize..(self.start + span.start) as usize).unwrap_or("");
+            let line = before.rfind('\n').map_or(0, |at| at as u32 + 1);
+            self.out.errors.retain(|fault| fault.span.start < line || fault.span.start >= span.start);
+        }
         self.emit(Sym::String(value), span, false);
     }
 
@@ -370,6 +376,7 @@ impl<'a> Builder<'a> {
             fault = fault.help(format!("write `\"{content}\"`")).fix(span, format!("\"{content}\""));
         }
         // `f'{id}'`, `date '2026-01-31'`: what stands before belongs to it.
+        let mut whole = span;
         let prefix = match self.out.symbols.last().map(|last| (&last.sym, last.span)) {
             Some((Sym::Name(name), at)) => Some((name.to_lowercase(), at)),
             _ => None,
@@ -380,9 +387,23 @@ impl<'a> Builder<'a> {
                 fault = fault.help(format!("write `{text}`")).fix(at.to(span), text);
                 self.out.symbols.pop();
             }
-            Some(("date" | "datetime" | "timestamp" | "time", _)) => {
-                fault = SyntaxError::new(error::SINGLE_QUOTES, fault.span, fault.message, fault.label)
-                    .help("a date is written `@2026-01-31`, a time `@10:00:00`, both `@2026-01-31T10:00:00`");
+            Some((kind @ ("date" | "datetime" | "timestamp" | "time"), at)) => {
+                whole = at.to(span);
+                let literal = literal::moment(content).map(|literal| match kind {
+                    "datetime" | "timestamp" if !literal.contains(':') => format!("{literal}T00:00:00"),
+                    _ => literal,
+                });
+                let message = "dates and times stand behind `@`, not in quotes";
+                fault = SyntaxError::new(error::SINGLE_QUOTES, whole, message, "a literal of SQL").help(match &literal {
+                    Some(literal) if kind == "timestamp" && literal.contains('T') && !literal.ends_with('Z') => {
+                        format!("write `{literal}`, a time of the wall clock; with `Z` at its end it is an instant in UTC")
+                    }
+                    Some(literal) => format!("write `{literal}`"),
+                    None => "a date is written `@2026-01-31`, a time `@10:00:00`, both `@2026-01-31T10:00:00`".into(),
+                });
+                if let Some(literal) = literal {
+                    fault = fault.fix(whole, literal);
+                }
                 self.out.symbols.pop();
             }
             Some(("interval", _)) => {
@@ -390,11 +411,17 @@ impl<'a> Builder<'a> {
                     .help("a duration is written `3d`, `2h`, `30s`, without `interval`");
                 self.out.symbols.pop();
             }
-            _ => {}
+            _ => {
+                if let Some(literal) = literal::moment(content).filter(|_| closed) {
+                    let message = "dates and times stand behind `@`, texts in double quotes";
+                    fault = SyntaxError::new(error::SINGLE_QUOTES, fault.span, message, "single quotes")
+                        .help(format!("write `{literal}`, or for a text `\"{content}\"`"));
+                }
+            }
         }
         self.out.errors.push(fault);
         self.out.swallowed |= !closed;
-        self.emit(Sym::String(content.to_owned()), span, false);
+        self.emit(Sym::String(content.to_owned()), whole, false);
     }
 
     fn foreign(&mut self, text: &str, span: Span) {

@@ -319,6 +319,9 @@ fn limits_are_errors_by_name() {
     let uses: String = (0..9).map(|n| format!("use \"{n}.df\"\n")).collect();
     let mut large = one(format!("{uses}{job}"));
     large.extend((0..9).map(|n| (PathBuf::from(format!("{n}.df")), " ".repeat(10 << 20))));
+    let nested =
+        |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(10_000), close.repeat(10_000));
+    let value = |open: &str, inner: &str, close: &str| one(format!("const x = {}\n{job}", nested(open, inner, close)));
     let many: String = (0..2_000).map(|n| format!("const c{n} = no{n}\n")).collect();
     let functions: String =
         (0..40).map(|n| format!("fn f{}(x: int64) = f{n}(x) + f{n}(x)\n", n + 1)).collect::<String>()
@@ -331,6 +334,28 @@ fn limits_are_errors_by_name() {
         (
             "types",
             one(format!("record R {{ x: {}int64{} }}\n{job}", "list<".repeat(10_000), ">".repeat(10_000))),
+            "E0124",
+        ),
+        ("lists", value("[", "1", "]"), "E0124"),
+        ("calls", value("abs(", "1", ")"), "E0124"),
+        ("conditions", value("if true then 1 else ", "1", ""), "E0124"),
+        ("matches", value("match 1 { 1 => ", "1", ", else => 0 }"), "E0124"),
+        ("negations", value("not ", "true", ""), "E0124"),
+        ("conversions", value("", "1", " as int64"), "E0124"),
+        ("parts", value("", "a", ".b"), "E0124"),
+        ("items of lists", value("", "a", "[1]"), "E0124"),
+        ("records", value("{ a: ", "1", " }"), "E0124"),
+        ("texts in texts", value("f\"{", "1", "}\""), "E0124"),
+        ("conditions in a row", value("", "true", " and true"), "E0124"),
+        ("record types", one(format!("record R {{ x: {} }}\n{job}", nested("record { x: ", "int64", " }"))), "E0124"),
+        ("settings", one(job.replace("{}", &format!("{{ {} }}", nested("a { ", "", " }")))), "E0124"),
+        ("chains", one(job.replace("sink a", &format!("sink {}", nested("a |> join(", "a", ", on: id)")))), "E0124"),
+        (
+            "statements",
+            one(format!(
+                "operator o(x: row int64) -> input {{ on row {{ {} }} }}\n{job}",
+                nested("if true { ", "emit row;", " }")
+            )),
             "E0124",
         ),
         ("operators", one(format!("const x = 1{}\n{job}", " ?? 1".repeat(10_000))), "E0124"),

@@ -351,6 +351,15 @@ impl<'a> Binder<'a, '_> {
                 (false, Kind::Const(ty)) if is(ty, "string") => {
                     format!("add `{}: \"…\"`", param.name)
                 }
+                (false, Kind::Const(ty)) if position == 0 && is(ty, "int64") => {
+                    format!("write how many: `{}(10)`", operator.name)
+                }
+                (false, Kind::Stream | Kind::Source) => {
+                    format!("write which stream: `{}(users, on: id == right.id)`", operator.name)
+                }
+                (false, Kind::Const(ty)) if is(ty, "secret") => {
+                    format!("add `{}: secret(\"NAME\")`, an environment variable", param.name)
+                }
                 (false, Kind::Pair) => "add `on: id == right.id`, with the names of both sides".into(),
                 (false, _) => format!("add `{}: …`", param.name),
             });

@@ -14,6 +14,7 @@ mod options;
 mod outside;
 mod own;
 mod rows;
+mod together;
 mod trace;
 mod unions;
 
@@ -36,7 +37,7 @@ use dfc_typeck::{
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
 use crate::graph::is_cyclic;
-use crate::items::{ItemNode, find};
+use crate::items::{ItemNode, find, is_twice};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
 use crate::seen::seen;
@@ -268,6 +269,9 @@ impl<'a> ItemContext<'a> {
     fn stream(&mut self, name: &str) -> Flow {
         let found = find(self.db, self.root, Namespace::Stream, name).or_else(|| self.guessed_stream(name));
         let Some(item) = found else { return Flow::unknown() };
+        if is_twice(self.db, self.root, Namespace::Stream, name) && !self.guesses() {
+            return Flow::unknown();
+        }
         let Rows { columns, facts } = stream_rows(self.db, self.root, item);
         let shown = if self.guesses() { shown_columns(self.db, self.root, item) } else { columns };
         let columns = shown.as_ref().map(|columns| columns.as_ref().clone());

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dfc_grammar::ast::{self, Expr, ExprKind, FieldDecl, FormatPart, ItemKind, RecordEntry, TypeExpr, TypeKind};
+use dfc_grammar::ast::{self, FieldDecl, ItemKind};
 use dfc_ir::{Field, Type, Value};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{
@@ -15,6 +15,7 @@ use dfc_typeck::{
 
 use crate::db::{Db, Given, SourceFile};
 use crate::items::{ItemNode, Program, Slot, program};
+use crate::mentions::Mentions;
 use crate::places;
 
 /// Names of the built-in types: no record may be called so.
@@ -100,7 +101,11 @@ impl<'db> Resolver<'_, 'db> {
         for (Slot { name, .. }, item) in self.program.declared(Namespace::Fn) {
             if let ItemKind::Fn(decl) = item.kind(self.db).as_ref() {
                 let function = UserFn { item: item.key(self.db).clone(), decl: decl.clone() };
-                self.globals.functions.insert(name.clone(), Arc::new(function));
+                if self.program.twice.contains(&Slot::new(Namespace::Fn, name.as_str())) {
+                    self.globals.broken.insert(name.clone());
+                } else {
+                    self.globals.functions.insert(name.clone(), Arc::new(function));
+                }
                 if FunctionTable::standard().get(name).is_some() {
                     self.taken(*item, "function", name, "a function of the standard library");
                 }
@@ -185,10 +190,8 @@ impl<'db> Resolver<'_, 'db> {
         }
         self.open.push(slot.clone());
         let kind = item.kind(self.db).clone();
-        let mut used = Used::default();
-        used.item(&kind);
         let mut circular = false;
-        for name in self.reachable(used) {
+        for name in self.reachable(&kind) {
             if self.open.contains(&name) {
                 self.circle(&name, item);
                 circular = true;
@@ -214,17 +217,15 @@ impl<'db> Resolver<'_, 'db> {
     }
 
     /// Names used, those in the bodies of used functions included.
-    fn reachable(&self, used: Used) -> Vec<Slot> {
+    fn reachable(&self, kind: &ItemKind) -> Vec<Slot> {
         let mut out: Vec<Slot> = Vec::new();
-        let mut waiting = used.names;
+        let mut waiting: Vec<Slot> = Mentions::of(kind).slots().collect();
         while let Some(name) = waiting.pop() {
             if out.contains(&name) {
                 continue;
             }
             if let (Namespace::Fn, Some(function)) = (name.namespace, self.globals.functions.get(&name.name)) {
-                let mut inner = Used::default();
-                inner.function(&function.decl);
-                waiting.extend(inner.names);
+                waiting.extend(Mentions::of_function(&function.decl).slots());
             }
             out.push(name);
         }
@@ -264,7 +265,7 @@ impl<'db> Resolver<'_, 'db> {
         if !first {
             return;
         }
-        match fields {
+        match fields.filter(|_| self.is_single(item)) {
             Some(fields) => {
                 let loc = places::name_of(&key);
                 self.globals.records.insert(key.name.clone(), RecordType { fields, loc });
@@ -273,6 +274,12 @@ impl<'db> Resolver<'_, 'db> {
                 self.globals.broken.insert(key.name.clone());
             }
         }
+    }
+
+    /// Whether its name is declared once: of two nobody knows which is meant.
+    fn is_single(&self, item: ItemNode) -> bool {
+        let key = item.key(self.db);
+        !self.program.twice.contains(&Slot::new(key.namespace, key.name.clone()))
     }
 
     fn param(&mut self, item: ItemNode, param: &ast::Param, first: bool) {
@@ -309,7 +316,7 @@ impl<'db> Resolver<'_, 'db> {
         if !first {
             return;
         }
-        if broken {
+        if broken || !self.is_single(item) {
             self.globals.broken.insert(name);
             return;
         }
@@ -337,7 +344,7 @@ impl<'db> Resolver<'_, 'db> {
         if !first {
             return;
         }
-        match found {
+        match found.filter(|_| self.is_single(item)) {
             Some((value, ty)) => {
                 let loc = places::name_of(item.key(self.db));
                 self.globals.values.insert(name, Global { kind: GlobalKind::Const, ty, value, loc });
@@ -379,85 +386,5 @@ fn given_value(text: &str, ty: &dfc_ir::DataType) -> Result<Value<'static>, Stri
         Type::List(_) | Type::Record(_) | Type::Bytes => Err("values of this type can't be given as text".into()),
         _ if ty.nullable && text == "null" => Ok(Value::Null),
         plain => dfc_eval::parse_value(text, plain).map(Value::into_owned).map_err(|error| error.message),
-    }
-}
-
-/// The names that a declaration uses. It may use more than are declared, and a field's name may look like one: that only
-/// resolves more than needed.
-#[derive(Default)]
-struct Used {
-    names: Vec<Slot>,
-}
-
-impl Used {
-    fn item(&mut self, kind: &ItemKind) {
-        match kind {
-            ItemKind::Record(record) => record.fields.iter().for_each(|f| self.ty(&f.ty)),
-            ItemKind::Param(param) => {
-                self.ty(&param.ty);
-                param.default.iter().for_each(|e| self.expr(e));
-            }
-            ItemKind::Const(constant) => {
-                constant.ty.iter().for_each(|ty| self.ty(ty));
-                self.expr(&constant.value);
-            }
-            _ => {}
-        }
-    }
-
-    fn function(&mut self, decl: &ast::FnDecl) {
-        self.expr(&decl.body);
-        let own = |name: &str| decl.params.iter().any(|p| p.name.text == name);
-        self.names.retain(|slot| slot.namespace != Namespace::Value || !own(&slot.name));
-    }
-
-    fn ty(&mut self, ty: &TypeExpr) {
-        match &ty.kind {
-            TypeKind::Name(name) => self.names.push(Slot::new(Namespace::Record, name.clone())),
-            TypeKind::List(item) => self.ty(item),
-            TypeKind::Record(fields) => fields.iter().for_each(|f| self.ty(&f.ty)),
-            TypeKind::Decimal(_) => {}
-        }
-    }
-
-    fn all<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) {
-        list.into_iter().for_each(|e| self.expr(e));
-    }
-
-    fn expr(&mut self, e: &Expr) {
-        match &e.kind {
-            ExprKind::Error | ExprKind::Literal(_) | ExprKind::Chain(_) => {}
-            ExprKind::Name(name) => self.names.push(Slot::new(Namespace::Value, name.clone())),
-            ExprKind::Call(call) => {
-                self.names.push(Slot::new(Namespace::Fn, call.name.text.clone()));
-                self.all(call.args.iter().map(|a| &a.value));
-            }
-            ExprKind::Field(x, _) | ExprKind::Unary(_, x) | ExprKind::Paren(x) => self.expr(x),
-            ExprKind::IsNull { value, .. } => self.expr(value),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => self.all([&**a, &**b]),
-            ExprKind::Between { value, low, high, .. } => self.all([&**value, &**low, &**high]),
-            ExprKind::In { value, list, .. } => self.all([&**value, &**list]),
-            ExprKind::Pattern { value, pattern, .. } => self.all([&**value, &**pattern]),
-            ExprKind::Cast { value, ty, .. } => {
-                self.expr(value);
-                self.ty(ty);
-            }
-            ExprKind::If(a, b, c) => self.all([&**a, &**b, &**c]),
-            ExprKind::Match { subject, arms, otherwise } => {
-                self.all(subject.iter().chain(otherwise).map(|e| &**e));
-                for arm in arms {
-                    self.all(arm.patterns.iter().chain([&arm.value]));
-                }
-            }
-            ExprKind::List(items) => self.all(items.iter().map(|a| &a.value)),
-            ExprKind::Record(entries) => self.all(entries.iter().map(|entry| match entry {
-                RecordEntry::Field(_, value) | RecordEntry::Spread(value, _) => value,
-            })),
-            ExprKind::Format(parts) => self.all(parts.iter().filter_map(|part| match part {
-                FormatPart::Expr(e) => Some(e),
-                FormatPart::Text(_) => None,
-            })),
-            ExprKind::Type(ty) => self.ty(ty),
-        }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! It sees names and edges only; fields and types come later, and only where the graph is sound.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use dfc_grammar::ast::ItemKind;
@@ -16,6 +16,7 @@ use crate::items::{ItemNode, Program, program};
 use crate::names;
 use crate::operators::{Role, table};
 use crate::places;
+use crate::references::Reference;
 
 /// What the graph says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -33,6 +34,7 @@ pub fn graph(db: &dyn Db, root: SourceFile) -> Arc<Graph> {
     let mut graph = Graph::default();
     let edges = edges(db, program, &mut graph);
     cycles(&edges, &mut graph);
+    paths(db, program, &mut graph);
     if program.broken {
         // What is missing may stand in an item with a mistake.
     } else if !program.in_root(db, Namespace::Job).is_empty() {
@@ -68,21 +70,30 @@ struct Edge {
     at: Loc,
 }
 
+/// Places at which a message shows one unknown name.
+const MAX_PLACES: usize = 3;
+
+#[derive(Default)]
 struct Edges {
     list: Vec<Edge>,
     /// For each name that is no stream, the stream that may be meant.
     meant: Vec<Option<String>>,
+    /// The names that are no stream, each with its problem.
+    unknown: BTreeMap<String, usize>,
+    /// Streams that may be read where nobody knows what is.
+    perhaps: BTreeSet<String>,
     misplaced: BTreeSet<ItemKey>,
 }
 
 fn edges(db: &dyn Db, program: &Program, graph: &mut Graph) -> Edges {
-    let mut edges = Edges { list: Vec::new(), meant: Vec::new(), misplaced: BTreeSet::new() };
+    let mut edges = Edges::default();
     for item in program.flows(db) {
         let key = item.key(db);
         let references = item.references(db);
         if references.misplaced {
             edges.misplaced.insert(key.clone());
         }
+        edges.perhaps.extend(references.perhaps.iter().cloned());
         for reference in &references.reads {
             if let Some(read) = program.find(Namespace::Stream, &reference.name) {
                 edges.list.push(Edge { reader: key.clone(), read: read.key(db).clone(), at: reference.at.clone() });
@@ -91,7 +102,16 @@ fn edges(db: &dyn Db, program: &Program, graph: &mut Graph) -> Edges {
             if program.hidden.contains(&reference.name) || program.unknown_names {
                 continue;
             }
+            if let Some(first) = edges.unknown.get(&reference.name) {
+                // One name, one mistake.
+                let problem = &mut graph.problems[*first];
+                if problem.related.len() < MAX_PLACES {
+                    problem.related.push((reference.at.clone(), "and here".into()));
+                }
+                continue;
+            }
             let near = nearest(&reference.name, program.names_of(Namespace::Stream)).map(str::to_string);
+            edges.unknown.insert(reference.name.clone(), graph.problems.len());
             graph.problems.push(unknown(program, &reference.name, reference.at.clone(), near.as_deref()));
             edges.meant.push(near);
         }
@@ -245,6 +265,57 @@ fn shortest<'e>(
     None
 }
 
+/// Streams that are looked at on the ways that lead to one operator: a longer way is nobody's mistake.
+const MAX_WAY: usize = 1_000;
+
+/// Where an operator demands that rows come to it by one path only, and those of a stream come by two.
+fn paths(db: &dyn Db, program: &Program, graph: &mut Graph) {
+    let mut said: HashSet<Loc> = HashSet::new();
+    for item in program.flows(db).filter(|item| !graph.cyclic.contains(item.key(db))) {
+        for branches in &item.references(db).unique {
+            // By which branch each stream's rows came first.
+            let mut came: BTreeMap<String, &Reference> = BTreeMap::new();
+            for branch in branches {
+                let way = unchanged(db, program, &graph.cyclic, &branch.name);
+                let twice = way.iter().find_map(|name| Some((name, *came.get(name)?)));
+                if let Some((name, first)) = twice
+                    && said.insert(branch.at.clone())
+                {
+                    let words = |branch: &Reference, own: &str| match branch.name == *name {
+                        true => own.to_string(),
+                        false => format!("`{}` hands on all rows of `{name}`", branch.name),
+                    };
+                    let message = format!("the rows of `{name}` come in twice");
+                    let problem = LocalDiagnostic::error("E0317", branch.at.clone(), message, words(branch, "again"))
+                        .related(first.at.clone(), words(first, "the first time"))
+                        .help("take one of both out; where every row is wanted twice, tell them apart: `|> derive(copy: 2)`");
+                    graph.problems.push(problem);
+                }
+                for name in way {
+                    came.entry(name).or_insert(branch);
+                }
+            }
+        }
+    }
+}
+
+/// A stream and those whose rows it hands on, all of them and as they are; the nearest first.
+fn unchanged(db: &dyn Db, program: &Program, cyclic: &BTreeSet<ItemKey>, name: &str) -> Vec<String> {
+    let mut way = vec![name.to_string()];
+    let mut at = 0;
+    while at < way.len().min(MAX_WAY) {
+        let item = program.find(Namespace::Stream, &way[at]);
+        at += 1;
+        let Some(item) = item.filter(|item| !cyclic.contains(item.key(db))) else { continue };
+        for same in &item.references(db).same {
+            if !way.contains(&same.name) {
+                way.push(same.name.clone());
+            }
+        }
+    }
+    way
+}
+
 /// The rules of a job: sources, one sink, nothing left over.
 fn complete(db: &dyn Db, program: &Program, edges: &Edges, graph: &mut Graph) {
     let sinks = program.in_root(db, Namespace::Sink);
@@ -296,7 +367,7 @@ fn unread(db: &dyn Db, program: &Program, edges: &Edges, graph: &mut Graph) {
     let mut unread = Vec::new();
     for item in program.in_root(db, Namespace::Stream) {
         let key = item.key(db);
-        let meant = edges.meant.iter().flatten().any(|name| *name == key.name);
+        let meant = edges.meant.iter().flatten().chain(&edges.perhaps).any(|name| *name == key.name);
         if !(read.contains(key) || meant || edges.misplaced.contains(key) || graph.cyclic.contains(key) || key.nth > 0)
         {
             unread.push(item);
@@ -312,6 +383,11 @@ fn unread(db: &dyn Db, program: &Program, edges: &Edges, graph: &mut Graph) {
         return;
     }
     for item in unread {
+        let is_source = matches!(item.kind(db).as_ref(), ItemKind::Source(_));
+        if is_source && !graph.cyclic.is_empty() {
+            // Rows of a source were to come into the circle, probably.
+            continue;
+        }
         let key = item.key(db);
         let at = places::name_of(key);
         let name = &key.name;

@@ -73,6 +73,8 @@ pub struct Program {
     pub hidden: BTreeSet<String>,
     /// Whether a broken item may declare any name: then nobody knows which names there are.
     pub unknown_names: bool,
+    /// Names that are declared more than once: which of them is meant nobody knows.
+    pub twice: BTreeSet<Slot>,
     /// What is wrong with the structure (places are counted).
     pub problems: Vec<LocalDiagnostic>,
 }
@@ -122,6 +124,7 @@ pub fn program(db: &dyn Db, root: SourceFile) -> Program {
         broken_files: Vec::new(),
         hidden: BTreeSet::new(),
         unknown_names: false,
+        twice: BTreeSet::new(),
         problems: Vec::new(),
     };
     let mut open = Vec::new();
@@ -140,6 +143,18 @@ pub fn find(db: &dyn Db, root: SourceFile, namespace: Namespace, name: &str) -> 
 #[salsa::tracked(returns(copy))]
 fn named(db: &dyn Db, root: SourceFile, slot: Slot) -> Option<ItemNode> {
     program(db, root).names.get(&slot).copied()
+}
+
+/// Whether the program declares this name more than once.
+pub fn is_twice(db: &dyn Db, root: SourceFile, namespace: Namespace, name: &str) -> bool {
+    let twice = twice(db, root);
+    !twice.is_empty() && twice.contains(&Slot::new(namespace, name))
+}
+
+/// The names that are declared more than once: one answer for all of them, which hardly ever changes.
+#[salsa::tracked]
+fn twice(db: &dyn Db, root: SourceFile) -> BTreeSet<Slot> {
+    program(db, root).twice.clone()
 }
 
 /// Takes in a file and, after it, the libraries it uses. `open` holds the files on the way here.
@@ -276,6 +291,7 @@ fn declare(db: &dyn Db, item: ItemNode, program: &mut Program) {
         program.names.insert(slot, item);
         return;
     };
+    program.twice.insert(slot);
     let first = first.key(db);
     let what = what(key.namespace);
     let problem = if first.file == key.file {

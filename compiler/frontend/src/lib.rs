@@ -16,6 +16,7 @@ pub mod ide;
 mod items;
 mod joblints;
 mod lower;
+mod mentions;
 mod names;
 pub mod operators;
 mod parts;
@@ -27,6 +28,7 @@ mod said;
 pub mod schemas;
 mod seen;
 mod settings;
+mod unmentioned;
 mod unused;
 mod userops;
 

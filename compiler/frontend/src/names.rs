@@ -128,6 +128,8 @@ pub const PARAMETERS: &[(&str, &str)] = &[
     ("using", "on"),
     ("condition", "on"),
     ("key", "on"),
+    ("with", "right"),
+    ("other", "right"),
     ("limit", "n"),
     ("count", "n"),
     ("select", "take"),

@@ -2,7 +2,9 @@
 //!
 //! The result holds no byte offsets, so that the graph is drawn anew only when an edge changes.
 
-use dfc_grammar::ast::{Call, Chain, ExprKind, ItemKind, Span};
+use std::collections::BTreeSet;
+
+use dfc_grammar::ast::{Call, Chain, Expr, ExprKind, ItemKind, Span};
 use dfc_typeck::{ItemKey, Loc};
 
 use crate::operators::{Kind, Role, table};
@@ -25,6 +27,12 @@ const HEADS: &[&str] = &["union", "rejected"];
 pub struct References {
     /// Streams that are read, in source order.
     pub reads: Vec<Reference>,
+    /// Streams named in arguments of an operator that isn't there, or of a parameter that isn't: meant to be read, probably.
+    pub perhaps: BTreeSet<String>,
+    /// Streams whose rows the item hands on, all of them and as they are.
+    pub same: Vec<Reference>,
+    /// For each call of an operator that demands unique paths: the streams whose rows come into it as they are.
+    pub unique: Vec<Vec<Reference>>,
     /// A stream that begins with an operator or ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
     pub misplaced: bool,
 }
@@ -34,13 +42,13 @@ pub fn references(key: &ItemKey, kind: &ItemKind) -> References {
     let mut walk = Walk { places: PartIndex::new(key, kind), out: References::default() };
     match kind {
         ItemKind::Stream(stream) => {
-            walk.chain(&stream.chain);
+            walk.out.same = walk.chain(&stream.chain);
             walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text))
                 || matches!(&stream.chain.head.kind, ExprKind::Call(head) if !HEADS.contains(&head.name.text.as_str()));
         }
-        ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| walk.chain(chain)),
+        ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| drop(walk.chain(chain))),
         // A source that is only a name is refused; the stream it names is read all the same.
-        ItemKind::Source(source) => walk.chain(&source.chain),
+        ItemKind::Source(source) => drop(walk.chain(&source.chain)),
         _ => {}
     }
     walk.out
@@ -57,44 +65,72 @@ struct Walk {
 }
 
 impl Walk {
-    fn chain(&mut self, chain: &Chain) {
-        match &chain.head.kind {
+    /// The streams whose rows it gives, all of them and as they are.
+    fn chain(&mut self, chain: &Chain) -> Vec<Reference> {
+        let rows = match &chain.head.kind {
             ExprKind::Name(name) => self.read(name, chain.head.span),
             ExprKind::Call(call) => self.call(call),
-            _ => {}
+            _ => Vec::new(),
+        };
+        for link in &chain.links {
+            self.call(link);
         }
-        self.links(&chain.links);
+        if chain.links.is_empty() { rows } else { Vec::new() }
     }
 
-    fn links(&mut self, links: &[Call]) {
-        links.iter().for_each(|link| self.call(link));
-    }
-
-    /// The arguments that are streams, by the operator's declaration.
-    fn call(&mut self, call: &Call) {
-        let Some(operator) = table().get(&call.name.text, Role::Shuffle) else { return };
+    /// The arguments that are streams, by the operator's declaration. Gives the streams whose rows come out as they are.
+    fn call(&mut self, call: &Call) -> Vec<Reference> {
+        let Some(operator) = table().get(&call.name.text, Role::Shuffle) else {
+            call.args.iter().for_each(|arg| self.perhaps(&arg.value));
+            return Vec::new();
+        };
         let mut positional = operator.params.iter().filter(|p| !p.variadic);
         let variadic = operator.params.iter().find(|p| p.variadic);
+        let mut rows = Vec::new();
         for arg in &call.args {
             let param = match &arg.label {
                 Some(label) => operator.param(&label.text),
                 None if variadic.is_some() => variadic,
                 None => positional.next(),
             };
-            if !matches!(param.map(|p| &p.kind), Some(Kind::Stream | Kind::Source)) {
-                continue;
+            match param.map(|p| &p.kind) {
+                Some(Kind::Stream | Kind::Source) => {}
+                None if variadic.is_none_or(|p| p.kind == Kind::Stream) => {
+                    self.perhaps(&arg.value);
+                    continue;
+                }
+                _ => continue,
             }
-            match &arg.value.kind {
+            rows.extend(match &arg.value.kind {
                 ExprKind::Name(name) => self.read(name, arg.value.span),
                 ExprKind::Chain(chain) => self.chain(chain),
                 ExprKind::Call(inner) => self.call(inner),
-                _ => {}
+                _ => Vec::new(),
+            });
+        }
+        if operator.clause("unique_path").is_none() {
+            return Vec::new();
+        }
+        self.out.unique.push(rows.clone());
+        rows
+    }
+
+    /// An argument that may have been meant as a stream.
+    fn perhaps(&mut self, value: &Expr) {
+        match &value.kind {
+            ExprKind::Name(name) => {
+                self.out.perhaps.insert(name.clone());
             }
+            ExprKind::List(items) => items.iter().for_each(|item| self.perhaps(&item.value)),
+            ExprKind::Chain(chain) => self.perhaps(&chain.head),
+            ExprKind::Call(call) => call.args.iter().for_each(|arg| self.perhaps(&arg.value)),
+            _ => {}
         }
     }
 
-    fn read(&mut self, name: &str, span: Span) {
-        let at = self.places.place(span);
-        self.out.reads.push(Reference { name: name.to_string(), at });
+    fn read(&mut self, name: &str, span: Span) -> Vec<Reference> {
+        let reference = Reference { name: name.to_string(), at: self.places.place(span) };
+        self.out.reads.push(reference.clone());
+        vec![reference]
     }
 }

@@ -22,6 +22,7 @@ use crate::joblints::job_lints;
 use crate::places;
 use crate::said::said;
 use crate::settings::job;
+use crate::unmentioned::unmentioned;
 use crate::{StreamSummary, Summary};
 
 /// Every finding on a program, sorted by file and place. `FileId`s count [`Program::files`].
@@ -36,6 +37,10 @@ pub fn diagnostics(db: &dyn Db, root: SourceFile) -> Arc<Vec<Diagnostic>> {
         if !program.broken {
             found.extend(guarantees(db, root).iter().flat_map(|guarantees| &guarantees.problems));
             found.extend(job_lints(db, root).iter());
+            // A name with a mistake may have meant one of these.
+            if found.iter().all(|problem| problem.severity != Severity::Error) {
+                found.extend(unmentioned(db, root).iter());
+            }
         }
     }
     let mut out = placed(db, program, &program.files, found);

@@ -123,7 +123,7 @@ impl<'a> OperatorCheck<'a> {
         let mut names: Vec<Column> = Vec::new();
         let mut rows: Vec<bool> = Vec::new();
         for param in &self.decl.params {
-            let Some(ty) = self.parameter(param, types) else { continue };
+            let ty = self.parameter(param, types);
             let is_row = matches!(param.kind, ParamKind::Row(_));
             self.declare(&mut names, &param.name.text, param.name.span, ty, "a parameter");
             rows.resize(names.len(), is_row);
@@ -166,8 +166,8 @@ impl<'a> OperatorCheck<'a> {
         result
     }
 
-    /// The type of a parameter; `None` in the inner place where several fit.
-    fn parameter(&mut self, param: &DeclParam, types: &BTreeMap<String, DataType>) -> Option<Option<DataType>> {
+    /// The type of a parameter; `None` where several fit, or it is refused.
+    fn parameter(&mut self, param: &DeclParam, types: &BTreeMap<String, DataType>) -> Option<DataType> {
         let takes = "it takes a constant, `n: int64`, or a value of each row, `amount: row decimal(18, 2)`";
         if param.variadic {
             self.error(
@@ -180,7 +180,7 @@ impl<'a> OperatorCheck<'a> {
             return None;
         }
         match &param.kind {
-            ParamKind::Row(_) if class_of(param).is_some() => Some(types.get(&param.name.text).cloned()),
+            ParamKind::Row(_) if class_of(param).is_some() => types.get(&param.name.text).cloned(),
             ParamKind::Const(ty) | ParamKind::Row(ty) => {
                 let ty = self.with(&[], |checker| checker.resolve_type(ty))?;
                 if let (Some(default), ParamKind::Row(_)) = (&param.default, &param.kind) {
@@ -191,7 +191,7 @@ impl<'a> OperatorCheck<'a> {
                         Target::Parameter { operator: self.decl.name.text.clone(), name: param.name.text.clone() };
                     self.with(&[], |checker| checker.check_to(default, &ty, &target).is_some());
                 }
-                Some(Some(ty))
+                Some(ty)
             }
             _ => {
                 let message = format!("`{}` can't be a parameter of one's own operator", param.name.text);

@@ -21,5 +21,7 @@ pub use check::overloads::is_class;
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};
 pub use diag::{ItemKey, Loc, LocalDiagnostic, Namespace};
 pub use functions::{Function, FunctionTable, Overload};
-pub use scope::{Column, Global, GlobalKind, Globals, Gone, NoSites, PathStep, RecordType, Scope, SiteSink, UserFn};
+pub use scope::{
+    Column, Global, GlobalKind, Globals, Gone, NoSites, OPTIONAL, PathStep, RecordType, Scope, SiteSink, UserFn,
+};
 pub use target::Target;

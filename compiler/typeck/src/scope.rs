@@ -34,6 +34,12 @@ impl PathStep {
     }
 }
 
+/// Steps of a way that is shown whole.
+const STEPS_SHOWN: usize = 4;
+
+/// How the words of a step begin by which a field may be null.
+pub const OPTIONAL: &str = "made optional";
+
 /// A field of an input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Column {
@@ -51,6 +57,23 @@ pub struct Column {
 }
 
 impl Column {
+    /// The way that it came, for labels: every step of a short way; of a long one the first, the last, and where it became optional.
+    pub fn way(&self) -> Vec<(Loc, String)> {
+        let mut name = self.name.as_str();
+        let mut places = Vec::new();
+        for (number, step) in self.path.iter().enumerate().rev() {
+            let last = number + 1 == self.path.len();
+            let telling = last || number == 0 || (self.ty.nullable && step.words.starts_with(OPTIONAL));
+            if telling || self.path.len() <= STEPS_SHOWN {
+                let ty = if last { format!(": {}", self.ty) } else { String::new() };
+                places.push((step.loc.clone(), format!("`{name}` {}{ty}", step.words)));
+            }
+            name = step.was.as_deref().unwrap_or(name);
+        }
+        places.reverse();
+        places
+    }
+
     /// A sound column.
     pub fn new(name: impl Into<String>, ty: DataType, path: Vec<PathStep>) -> Self {
         Column { name: name.into(), ty, path, broken: false, of_text: false }

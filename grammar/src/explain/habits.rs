@@ -11,7 +11,8 @@ use crate::token::{TokenKind, TokenKind as T};
 const FORM: &str = "write `if condition then value else value`";
 
 /// How a value is chosen among several.
-const CHOICE: &str = "write `match { condition => value, else => value }`, or `if condition then value else value`";
+pub(super) const CHOICE: &str =
+    "write `match { condition => value, else => value }`, or `if condition then value else value`";
 
 /// How the units of durations are written out, and the unit of each.
 const DURATIONS: &[(&str, &str)] =
@@ -119,6 +120,12 @@ impl<'a> Place<'_, 'a> {
                     false => format!("distinct values are counted with `count_distinct({here})`"),
                 },
             );
+        }
+        if let (Sym::String(text), "date" | "datetime" | "timestamp" | "time") = (&symbol.sym, first.as_str())
+            && let Some(literal) = crate::literal::moment(text)
+        {
+            let message = "dates and times stand behind `@`, not in quotes".into();
+            return says(error::MISSING_COMMA, both, message, "a literal of SQL", format!("write `{literal}`"));
         }
         let unit = DURATIONS.iter().find(|(word, _)| second.starts_with(word));
         if let (Sym::Int(_), Some((_, unit))) = (&last.sym, unit) {

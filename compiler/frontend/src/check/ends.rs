@@ -40,6 +40,9 @@ impl ItemContext<'_> {
         let bound = bind(operator, call, &self.item.clone(), &mut self.out);
         self.unknown_values = false;
         let options = self.options(&bound);
+        if options.as_ref().is_some_and(|options| !self.go_together(&bound, options)) {
+            return Flow::unknown();
+        }
         let declared = match bound.get("schema") {
             Some(arg) => self.declared_fields(arg, &bound),
             None => self.outside_fields(&bound, options.as_ref(), &node),
@@ -68,29 +71,38 @@ impl ItemContext<'_> {
         Flow { nature, ..Flow::new(Some(columns), Some(output)) }
     }
 
-    /// Two chains of a sink that write one file would each replace what the other wrote.
+    /// Two chains of a sink that write one file or table would each replace, or come between, what the other wrote.
     pub(super) fn targets_differ(&mut self) {
-        let mut first: HashMap<(PathBuf, Option<&str>), Site> = HashMap::new();
+        #[derive(PartialEq, Eq, Hash)]
+        enum Place<'n> {
+            // `out/./a.csv` is `out/a.csv`.
+            File(PathBuf),
+            Server(&'n OptionValue),
+        }
+        let mut first: HashMap<(Place<'_>, Option<&str>), Site> = HashMap::new();
         let mut twice = Vec::new();
         for node in &self.nodes {
             let Op::Sink(sink) = &node.op else { continue };
-            let Some(path) = sink.options.get("path").and_then(OptionValue::text).filter(|path| !is_stream(path))
-            else {
-                continue;
-            };
-            // A file may hold many tables.
+            let path = sink.options.get("path").and_then(OptionValue::text).filter(|path| !is_stream(path));
+            // A file or a server may hold many tables.
             let table = sink.options.get("table").and_then(OptionValue::text);
-            // `out/./a.csv` is `out/a.csv`.
-            match first.entry((Path::new(path).components().collect(), table)) {
+            let place = match (path, sink.options.get("url").filter(|url| **url != OptionValue::Absent)) {
+                (Some(path), _) => Place::File(Path::new(path).components().collect()),
+                (None, Some(url)) if table.is_some() => Place::Server(url),
+                _ => continue,
+            };
+            let name = table
+                .map_or_else(|| path.map(|path| format!("`{path}`")), |table| Some(format!("the table `{table}`")));
+            match first.entry((place, table)) {
                 Entry::Vacant(entry) => drop(entry.insert(node.site)),
-                Entry::Occupied(entry) => twice.push((path.to_string(), node.site, *entry.get())),
+                Entry::Occupied(entry) => twice.push((name.unwrap_or_default(), node.site, *entry.get())),
             }
         }
-        for (path, second, first) in twice {
+        for (name, second, first) in twice {
             let (Some(at), Some(other)) = (self.sites.loc(second), self.sites.loc(first)) else { continue };
-            let problem = LocalDiagnostic::error("E0315", at, format!("`{path}` is written twice"), "and here")
+            let problem = LocalDiagnostic::error("E0315", at, format!("{name} is written twice"), "and here")
                 .related(other, "written here")
-                .help("give each its own file, or write one `union(…)` of both streams");
+                .help("give each its own, or write one `union(…)` of both streams");
             self.error(problem);
         }
     }
@@ -173,7 +185,10 @@ impl ItemContext<'_> {
         let operator = table().get(&call.name.text, Role::Sink)?;
         let bound = bind(operator, call, &self.item.clone(), &mut self.out);
         self.gone = flow.gone.clone();
-        let options = self.options(&bound);
+        let mut options = self.options(&bound);
+        if options.as_ref().is_some_and(|found| !self.go_together(&bound, found)) {
+            options = None;
+        }
         let target = match bound.get("schema") {
             Some(arg) => Some(self.declared_fields(arg, &bound)?),
             None => None,
@@ -283,9 +298,7 @@ impl ItemContext<'_> {
             let message = format!("`{name}` may be null, the target's field may not");
             let mut problem = LocalDiagnostic::error("E0452", self.loc(call.name.span), message, "written here")
                 .related(place.clone(), format!("declared as {}", field.ty));
-            if let Some(step) = column.path.last() {
-                problem = problem.related(step.loc.clone(), step.words.clone());
-            }
+            problem = problem.related_all(column.way());
             let problem = problem.help(format!(
                 "put a value in its place, `derive({0}: {0} ?? {1})`, leave such rows out, `filter({0} is not null)`, or declare `{2}?`",
                 written(name),

@@ -44,15 +44,16 @@ impl ItemContext<'_> {
             keys.push(expr.filter(|_| usable));
         }
         // With a key refused, aggregates that use it would be told what is only fallout: they are not looked at.
-        let keys: Option<Vec<Ir>> = keys.into_iter().collect();
+        let keys: Option<Vec<Ir>> = keys.into_iter().collect::<Option<_>>().filter(|_| !bound.failed);
         let names = columns.iter().map(|c| AggregateKey { name: c.name.clone(), ty: c.ty.clone() }).collect();
         let mut aggregation = Aggregation::by(names);
         let mut outputs: Vec<Option<Ir>> =
             columns.iter().enumerate().map(|(i, c)| Some(Ir::column(i, c.ty.clone()))).collect();
         let before = self.out.len();
+        let mut nameless = false;
         for arg in bound.all("aggs") {
             let Some(name) = self.output_name(arg, bound, false) else {
-                sound = false;
+                nameless = true;
                 continue;
             };
             if let Some(key) = columns.iter().position(|c| c.name == name) {
@@ -87,6 +88,10 @@ impl ItemContext<'_> {
             {
                 self.order_matters(&flow.nature, &format!("`{}`", aggregate.function.name()), at);
             }
+        }
+        if bound.failed || nameless {
+            // What it gives nobody knows: not how it was to be called, or not by what it was to be grouped.
+            return Flow::unknown();
         }
         let outputs: Option<Vec<Ir>> = outputs.into_iter().collect::<Option<_>>().filter(|_| sound);
         let (Some(keys), Some(outputs), Some(from)) = (keys, outputs, flow.output) else {

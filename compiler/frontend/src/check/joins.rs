@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Literal, Span};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
-use dfc_typeck::{Column, LocalDiagnostic, Scope, written};
+use dfc_typeck::{Column, LocalDiagnostic, OPTIONAL, Scope, written};
 
 use super::chain::Position;
 use super::{Flow, ItemContext};
@@ -220,7 +220,7 @@ impl ItemContext<'_> {
         let merges = matches!(shape.kind, JoinKind::Right | JoinKind::Full);
         let left_optional = merges;
         let right_optional = matches!(shape.kind, JoinKind::Left | JoinKind::Full) && !shape.required;
-        let optional = format!("made optional by this {}", shape.words);
+        let optional = format!("{OPTIONAL} by this {}", shape.words);
         let made_optional = |cx: &Self, column: &Column, apply: bool| {
             let mut column = column.clone();
             if apply && !column.ty.nullable {

@@ -197,7 +197,8 @@ impl ItemContext<'_> {
         secret.map(OptionValue::Secret)
     }
 
-    fn value(&mut self, bound: &Bound<'_>, param: &Param, ty: &TypeExpr, e: &Expr) -> Option<OptionValue> {
+    /// The value of a constant, converted to its declared type. `None`: refused.
+    pub(super) fn value(&mut self, bound: &Bound<'_>, param: &Param, ty: &TypeExpr, e: &Expr) -> Option<OptionValue> {
         if param.optional && matches!(e.kind, ExprKind::Literal(Literal::Null)) {
             return Some(OptionValue::Absent);
         }

@@ -44,11 +44,12 @@ impl ItemContext<'_> {
         let Some(input) = flow.columns else { return Flow::unknown() };
         let mut columns = input.clone();
         let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
-        let mut sound = !bound.failed;
+        let sound = !bound.failed;
         let before = self.out.len();
+        let mut nameless = false;
         for arg in bound.all("fields") {
             let Some(name) = self.output_name(arg, bound, false) else {
-                sound = false;
+                nameless = true;
                 continue;
             };
             let (column, expr) = self.computed(&input, arg, &name);
@@ -64,6 +65,10 @@ impl ItemContext<'_> {
             }
         }
         self.siblings(before, bound, "fields");
+        if nameless {
+            // How the field was to be called nobody knows.
+            return Flow::unknown();
+        }
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
@@ -97,9 +102,10 @@ impl ItemContext<'_> {
         let (mut columns, mut exprs): (Vec<Column>, Vec<Option<Ir>>) = (Vec::new(), Vec::new());
         let mut sound = !bound.failed;
         let before = self.out.len();
+        let mut nameless = false;
         for arg in bound.all("fields") {
             let Some(name) = self.output_name(arg, bound, true) else {
-                sound = false;
+                nameless = true;
                 continue;
             };
             if columns.iter().any(|c| c.name == name) {
@@ -113,6 +119,10 @@ impl ItemContext<'_> {
             exprs.push(expr);
         }
         self.siblings(before, bound, "fields");
+        if nameless {
+            // How the field was to be called nobody knows.
+            return Flow::unknown();
+        }
         let op = exprs.into_iter().collect::<Option<Vec<Ir>>>().filter(|_| sound).map(Op::Project);
         self.node(bound.call, op, vec![flow.output], Some(columns))
     }
@@ -422,11 +432,19 @@ fn nameless(kind: &ExprKind, operator: &str) -> String {
         ExprKind::Literal(Literal::Int(_)) => {
             format!("put a name before it, `{operator}(name: …)`; a long number has no commas, `1000`")
         }
+        ExprKind::Literal(Literal::String(text)) if operator == "select" && is_word(text) => {
+            format!("a field stands without quotes, `select({text})`; a text needs a name, `select(name: \"{text}\")`")
+        }
         _ => match names_in(kind) {
             Some(names) => format!("leave the brackets out: `{operator}({names})`"),
             None => format!("put a name before it: `{operator}(name: …)`"),
         },
     }
+}
+
+/// Whether a text can be a name as it is.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn is_aggregate(function: &str) -> bool {

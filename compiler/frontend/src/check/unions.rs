@@ -4,7 +4,7 @@ use dfc_grammar::ast::{Call, ExprKind, Literal};
 use dfc_ir::plan::Op;
 use dfc_ir::{DataType, Expr as Ir, Value};
 use dfc_typeck::conversions::common_type;
-use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
+use dfc_typeck::{Column, LocalDiagnostic, OPTIONAL, Scope, Target};
 
 use super::chain::Position;
 use super::{Flow, Input, ItemContext, LocalNode, Nature, schema};
@@ -132,9 +132,7 @@ impl ItemContext<'_> {
                 if !column.ty.nullable {
                     column.ty.nullable = true;
                     let names = without.iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", ");
-                    column
-                        .path
-                        .push(self.step(call.name.span, format!("made optional by this union: {names} has none")));
+                    column.path.push(self.step(call.name.span, format!("{OPTIONAL} by this union: {names} has none")));
                 }
                 continue;
             }

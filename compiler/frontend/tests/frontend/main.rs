@@ -3,6 +3,7 @@
 mod editor;
 mod fields;
 mod graph;
+mod outcomes;
 mod pages;
 mod parameters;
 mod pipelines;
@@ -21,7 +22,7 @@ use dfc_compiler::{Checked, Compiler};
 pub const HEAD: &str = "\
 job example {}
 record Order { id: int64, user_id: int64, status: string, price: decimal(15, 2), discount: decimal(4, 2)?, at: datetime }
-record User { id: int64, name: string, country: string? }
+record User { id: int64, name: string, country: string? } // allow W0403: not every pipeline takes it
 source orders = csv(\"orders.csv\", schema: Order)
 ";
 

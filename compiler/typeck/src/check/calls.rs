@@ -293,7 +293,12 @@ impl Checker<'_> {
             report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
         } else if number {
             let name = args.first().and_then(|arg| super::compare::name_of(arg.syntax)).unwrap_or("…");
-            report.help(format!("convert the text first: `{name} as decimal(18, 2)`"));
+            report.help(match function.aggregate {
+                true => format!(
+                    "rows are counted with `count()`, the different values with `count_distinct({name})`; a text that holds numbers is converted first: `{name} as decimal(18, 2)`"
+                ),
+                false => format!("convert the text first: `{name} as decimal(18, 2)`"),
+            });
         } else if let Some((syntax, to)) = cast {
             let name = super::compare::name_of(syntax).unwrap_or("…");
             report.help(format!("convert the argument: `{name} as {to}`"));

@@ -12,9 +12,6 @@ pub(crate) const BUDGET: usize = 100_000;
 /// Names listed in a message at most.
 const LISTED: usize = 12;
 
-/// Steps of a field's way that are all shown; of a longer one the first and the last.
-const STEPS_SHOWN: usize = 4;
-
 /// Words of other languages that are no fields, and what to write: (the word, letters' case aside, what is said).
 const FOREIGN_WORDS: &[(&str, &str)] = &[
     ("none", "a missing value is `null`, and is tested with `is null`"),
@@ -274,19 +271,7 @@ impl Checker<'_> {
     /// The steps of a column's way that a message shows: where it was declared, what changed it last, and what lies between
     /// where that isn't much. Each with the name that the field had there.
     pub(crate) fn path_of(&self, index: usize) -> Vec<(Loc, String)> {
-        let Some(column) = self.scope.column(index) else { return Vec::new() };
-        let mut name = column.name.as_str();
-        let mut places = Vec::new();
-        for (number, step) in column.path.iter().enumerate().rev() {
-            let last = number + 1 == column.path.len();
-            if last || number == 0 || column.path.len() <= STEPS_SHOWN {
-                let ty = if last { format!(": {}", column.ty) } else { String::new() };
-                places.push((step.loc.clone(), format!("`{name}` {}{ty}", step.words)));
-            }
-            name = step.was.as_deref().unwrap_or(name);
-        }
-        places.reverse();
-        places
+        self.scope.column(index).map(Column::way).unwrap_or_default()
     }
 
     /// Where the field came from, if the expression is one (conversions aside), or where those came from that decide its type.
