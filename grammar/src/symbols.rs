@@ -373,7 +373,14 @@ impl<'a> Builder<'a> {
         )
         .help("write `\"…\"`");
         if closed && !content.contains(['"', '\\']) {
-            fault = fault.help(format!("write `\"{content}\"`")).fix(span, format!("\"{content}\""));
+            let written = format!("\"{content}\"");
+            let is_name = content.starts_with(|c: char| c.is_ascii_alphabetic())
+                && content.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            fault = fault.help(match is_name {
+                true => format!("write `{written}` for a text; a field or a name stands without quotes: `{content}`"),
+                false => format!("write `{written}`"),
+            });
+            fault = fault.fix(span, written);
         }
         // `f'{id}'`, `date '2026-01-31'`: what stands before belongs to it.
         let mut whole = span;

@@ -127,6 +127,19 @@ impl<'a> Place<'_, 'a> {
             let message = "dates and times stand behind `@`, not in quotes".into();
             return says(error::MISSING_COMMA, both, message, "a literal of SQL", format!("write `{literal}`"));
         }
+        if first == "interval" {
+            let unit = self.after().map(|unit| self.source(unit).to_lowercase());
+            let unit = unit.and_then(|unit| DURATIONS.iter().find(|(word, _)| unit.starts_with(word)));
+            let help = match (&symbol.sym, unit) {
+                (Sym::Int(_), Some((_, unit))) => format!("write `{here}{unit}`"),
+                (Sym::String(_) | Sym::Int(_), _) => {
+                    "a duration is written `3d`, `2h`, `30s`; months are added with `add_months(day, 1)`".into()
+                }
+                _ => format!("write `{here}`"),
+            };
+            let message = "a duration stands without `interval`".into();
+            return says(error::MISSING_COMMA, both, message, "a literal of SQL", help);
+        }
         let unit = DURATIONS.iter().find(|(word, _)| second.starts_with(word));
         if let (Sym::Int(_), Some((_, unit))) = (&last.sym, unit) {
             let message = format!("a duration is one word: `{before} {here}` is none");
@@ -191,14 +204,22 @@ impl<'a> Place<'_, 'a> {
             let prefix = self.at.checked_sub(1).and_then(|at| try_at(at, false))?;
             [T::Not, T::If, T::Match].contains(&prefix.4).then_some(prefix)
         })?;
-        let fault = SyntaxError::new(
-            error::FOREIGN_OPERATOR,
-            symbol.span,
-            format!("`{text}` is written `{lower}`"),
-            "not in capitals",
-        )
-        .help(format!("write `{lower}`"))
-        .fix(symbol.span, lower);
+        // `IS NOT NULL` is one thing to its writer.
+        let (mut span, mut text, mut small) = (symbol.span, text.to_owned(), lower);
+        if kind == T::Is {
+            let more = self.symbols[at + 1..].iter().map_while(|symbol| {
+                let word = self.source(symbol);
+                ["not", "null"].contains(&word.to_lowercase().as_str()).then_some((symbol.span, word))
+            });
+            for (at, word) in more.take(2) {
+                (span, text, small) =
+                    (span.to(at), format!("{text} {word}"), format!("{small} {}", word.to_lowercase()));
+            }
+        }
+        let message = format!("`{text}` is written `{small}`");
+        let fault = SyntaxError::new(error::FOREIGN_OPERATOR, span, message, "not in capitals")
+            .help(format!("write `{small}`"))
+            .fix(span, small);
         Some((Some(fault), Repair::Replace(at, vec![Sym::Token(kind)])))
     }
 

@@ -83,6 +83,9 @@ impl<'a> Place<'_, 'a> {
             (
                 T::RParen,
                 match *ty {
+                    "" if lower.starts_with("dec") || lower.starts_with("num") => {
+                        format!("write `decimal{}`", self.arguments().unwrap_or("(15, 2)".into()))
+                    }
                     "" => "a type has no arguments but `decimal(15, 2)`".to_owned(),
                     ty => format!("write `{}`", ty.replace("(…)", &self.arguments().unwrap_or("(15, 2)".into()))),
                 },

@@ -8,6 +8,7 @@ use super::literals::is_loose;
 use super::names::{list_of, written};
 use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes};
 use super::results::result_type;
+use crate::Scope;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Function};
 
@@ -278,6 +279,13 @@ impl Checker<'_> {
         let texts = args.len() == 1 && args[0].value.ty.ty == Type::String;
         let number =
             texts && function.overloads.iter().all(|o| o.decl.generics.iter().any(|(_, class)| class.text == "number"));
+        let numbers = match self.scope {
+            Scope::Row(columns) if function.aggregate => {
+                let numbers = columns.iter().filter(|column| column.ty.ty.is_numeric()).take(6);
+                numbers.map(|column| format!("`{}`", written(&column.name))).collect::<Vec<_>>().join(", ")
+            }
+            _ => String::new(),
+        };
         let code = if zone { "E0509" } else { "E0512" };
         let message = format!("`{name}` can't take {}", given.join(", "));
         let label = if zone { "a wall clock meets an instant" } else { "no form fits" };
@@ -293,9 +301,15 @@ impl Checker<'_> {
             report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
         } else if number {
             let name = args.first().and_then(|arg| super::compare::name_of(arg.syntax)).unwrap_or("…");
+            let convert = format!("a text that holds numbers is converted first: `{name} as decimal(18, 2)`");
             report.help(match function.aggregate {
+                true if numbers.is_empty() => {
+                    format!(
+                        "rows are counted with `count()`, the different values with `count_distinct({name})`; {convert}"
+                    )
+                }
                 true => format!(
-                    "rows are counted with `count()`, the different values with `count_distinct({name})`; a text that holds numbers is converted first: `{name} as decimal(18, 2)`"
+                    "the fields that are numbers here are {numbers}; rows are counted with `count()`; {convert}"
                 ),
                 false => format!("convert the text first: `{name} as decimal(18, 2)`"),
             });

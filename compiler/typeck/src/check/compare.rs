@@ -120,6 +120,9 @@ impl Checker<'_> {
             (other, Type::String) => Some((re, other.clone())),
             _ => None,
         };
+        // `"id" > 1`: a field's name in quotes.
+        let quoted = literal.clone().filter(|(text, ..)| self.scope.names().contains(&text.as_ref()));
+        let unfit = literal.clone();
         let better = literal.and_then(|(text, ty, span)| literal_of(&text, ty).map(|better| (better, span)));
         let report = self
             .error("E0501", span, format!("{lt} can't be compared with {rt}"), format!("{lt} {spelling} {rt}"))
@@ -129,6 +132,15 @@ impl Checker<'_> {
             report.help(format!("write the values of the list without quotes: `{better}`"));
         } else if let Some((better, span)) = better {
             report.help(format!("write `{better}`")).fix(format!("write `{better}`"), span, better);
+        } else if let Some((name, _, span)) = quoted {
+            let name = super::names::written(&name);
+            report.help(format!("a field's name stands without quotes: write `{name}`")).fix(
+                format!("write `{name}`"),
+                span,
+                name,
+            );
+        } else if let Some((text, ty, _)) = unfit {
+            report.help(format!("`\"{text}\"` is no {ty}: compare with another value, or another field"));
         } else if let Some((side, other)) = text_side {
             let name = name_of(side).unwrap_or("…");
             if castable(&Type::String, &other) {
