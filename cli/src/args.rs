@@ -106,6 +106,9 @@ pub struct RunArgs {
     /// checkpoints, and is refused where the job has one to go on from
     #[arg(long, value_name = "N", value_parser = row_count, conflicts_with_all = ["fresh", "from", "allow_older"])]
     pub limit_rows: Option<u64>,
+    /// Memory that the run may take, about, whatever the job says: state that passes half of it goes to disk
+    #[arg(long, value_name = "BYTES", value_parser = dfc_grammar::size)]
+    pub memory: Option<u64>,
     /// Start anew: what earlier runs have kept is given up
     #[arg(long, conflicts_with_all = ["from", "allow_older"])]
     pub fresh: bool,

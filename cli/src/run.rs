@@ -58,6 +58,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
             Some(scratch) => scratch.join("rejected"),
             None => beside(&args.file, to),
         }),
+        memory: args.memory.or(stages.job.memory),
+        spill_folder: args.scratch.clone().unwrap_or_else(|| beside(&args.file, ".dfc")),
         ..RunOptions::default()
     };
     let display = Display::start(watch.progress.clone());

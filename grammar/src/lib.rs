@@ -38,6 +38,7 @@ mod df {
 pub use dump::{dump_ast, dump_tokens};
 pub use error::{CODES, SyntaxError};
 pub use format::{Edit, Formatted, format, format_range, line_end};
+pub use literal::size;
 pub use token::{Token, TokenKind, lex};
 
 use std::collections::HashMap;

@@ -66,6 +66,21 @@ pub(crate) fn number(text: &str, faults: &mut Vec<SyntaxError>) -> Literal {
     }
 }
 
+/// Reads a size with its unit, as in `512MB`: its bytes.
+///
+/// # Errors
+/// What is wrong with it, and the cure.
+pub fn size(text: &str) -> Result<u64, String> {
+    match read_number(text.trim()) {
+        Ok(Literal::Bytes(bytes)) if bytes > 0 => Ok(bytes),
+        Ok(_) => Err("expected a number of bytes with its unit, such as `512MB`".to_owned()),
+        Err(fault) => Err(match fault.help {
+            Some(help) => format!("{}; {help}", fault.message),
+            None => fault.message,
+        }),
+    }
+}
+
 fn read_number(text: &str) -> Result<Literal, Box<SyntaxError>> {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();

@@ -184,7 +184,14 @@ pub fn guarantees(db: &dyn Db, root: SourceFile) -> Option<Arc<Guarantees>> {
     let (sources, sinks): (Vec<&Known>, Vec<&Known>) =
         known_ends(db, root).partition(|end| end.operator.role == Role::Source);
     let varies = judged(db, root).flat_map(|file| &file.varies).cloned().collect();
-    Some(Arc::new(judge(settings, &sources, &sinks, varies)))
+    Some(Arc::new(judge(settings, &sources, &sinks, on_disk(db, root, settings), varies)))
+}
+
+/// Why a job with `memory:` takes no checkpoints: it has an operator whose state may go to disk.
+pub fn on_disk(db: &dyn Db, root: SourceFile, settings: &JobCheck) -> Option<String> {
+    settings.job.memory?;
+    let holder = judged(db, root).find_map(|file| file.holds.first())?;
+    Some(format!("with limited memory, state of `{holder}` may go to disk, and no checkpoint holds that"))
 }
 
 /// The sources and sinks of a program, as far as they are sound.
@@ -201,6 +208,8 @@ fn judged(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Arc<Judged>> {
 struct Judged {
     ends: Vec<Known>,
     varies: Vec<String>,
+    /// Operators that hold what they are given to the end, and can put it on disk.
+    holds: Vec<String>,
 }
 
 #[salsa::tracked]
@@ -209,6 +218,7 @@ fn judged_of(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Judged> {
     for said in said(db, root, file) {
         out.ends.extend_from_slice(&said.ends);
         out.varies.extend_from_slice(&said.varies);
+        out.holds.extend_from_slice(&said.holds);
     }
     Arc::new(out)
 }
@@ -238,7 +248,22 @@ pub fn varying(check: &ItemCheck) -> impl Iterator<Item = String> {
     })
 }
 
-fn judge(settings: &JobCheck, sources: &[&Known], sinks: &[&Known], varies: Vec<String>) -> Guarantees {
+/// Operators that hold what they are given to the end, and can put it on disk.
+pub fn holding(check: &ItemCheck) -> impl Iterator<Item = String> {
+    check.nodes.iter().filter_map(|node| match &node.op {
+        Op::Aggregate { keys, .. } if keys.is_empty() => None,
+        Op::Aggregate { .. } | Op::Distinct { .. } | Op::Sort { .. } => Some(node.name.clone()),
+        _ => None,
+    })
+}
+
+fn judge(
+    settings: &JobCheck,
+    sources: &[&Known],
+    sinks: &[&Known],
+    on_disk: Option<String>,
+    varies: Vec<String>,
+) -> Guarantees {
     let mut out = Guarantees {
         delivery: Delivery::ExactlyOnce,
         weakened_by: Vec::new(),
@@ -248,7 +273,7 @@ fn judge(settings: &JobCheck, sources: &[&Known], sinks: &[&Known], varies: Vec<
         varies,
         problems: Vec::new(),
     };
-    let mut beginning = None;
+    let mut beginning = on_disk;
     for source in sources {
         let words = match source.resumes() {
             Ok(words) => words,

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dfc_ir::plan::{ErrorPolicy, OptionValue, Rerun};
-use dfc_typeck::LocalDiagnostic;
+use dfc_typeck::{Loc, LocalDiagnostic};
 
 use crate::db::{Db, SourceFile};
-use crate::guarantees::{Known, known_ends};
+use crate::guarantees::{Known, known_ends, on_disk};
 use crate::items::beside;
 use crate::operators::Role;
 use crate::settings::{JobCheck, job};
@@ -24,6 +24,9 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     more_tasks_than_splits(settings, &ends, &mut out);
     state_on_one_disk(settings, &ends, &mut out);
     news_replace_everything(settings, &ends, &mut out);
+    if let (Some(why), Some(at)) = (on_disk(db, root, settings), settings.place("", "memory")) {
+        checkpoints_of_memory_alone(settings, why, at, &mut out);
+    }
     Arc::new(out)
 }
 
@@ -64,6 +67,15 @@ fn news_replace_everything(settings: &JobCheck, ends: &[&Known], out: &mut Vec<L
         }
         out.push(problem);
     }
+}
+
+/// Checkpoints that are asked for, and are not taken because state may be on disk.
+fn checkpoints_of_memory_alone(settings: &JobCheck, why: String, at: Loc, out: &mut Vec<LocalDiagnostic>) {
+    let Some(asked) = settings.place_in("checkpoint").filter(|_| settings.job.checkpoint.is_some()) else { return };
+    let problem = LocalDiagnostic::warning("W0803", asked, format!("no checkpoints are taken: {why}"), "has no effect")
+        .related(at, "limits the memory")
+        .help("take one of both settings out; `checkpoint: off` says that a run may start again from the beginning");
+    out.push(problem);
 }
 
 /// The rejected rows and a sink's can't go to one file.

@@ -9,7 +9,7 @@ use dfc_typeck::{LocalDiagnostic, Namespace};
 
 use crate::check::item_check;
 use crate::db::{Db, SourceFile};
-use crate::guarantees::{Known, ends, varying};
+use crate::guarantees::{Known, ends, holding, varying};
 use crate::items::{file_items, is_flow};
 use crate::unused::unused;
 use crate::userops::operator_check;
@@ -26,6 +26,8 @@ pub struct Said {
     pub ends: Vec<Known>,
     /// What a second run over the same rows may give differently.
     pub varies: Vec<String>,
+    /// Operators that hold what they are given to the end, and can put it on disk.
+    pub holds: Vec<String>,
 }
 
 /// What the items of a file say, in their order.
@@ -44,6 +46,7 @@ fn block(db: &dyn Db, root: SourceFile, file: SourceFile, number: usize) -> Arc<
             said.problems.extend_from_slice(unused(db, root, *item));
             said.ends.extend(ends(key, check));
             said.varies.extend(varying(check));
+            said.holds.extend(holding(check));
         }
         if key.namespace == Namespace::Operator {
             said.problems.extend_from_slice(operator_check(db, root, *item));

@@ -36,6 +36,12 @@ const SETTINGS: &[(&str, &str, Takes, &str)] = &[
     ("", "parallelism", Takes::Count(1, 1024), "Tasks of a stage; without it as many as the machine has cores."),
     (
         "",
+        "memory",
+        Takes::Bytes,
+        "What a run may take, about: state that passes half of it goes to disk; as much as there is without it.",
+    ),
+    (
+        "",
         "delivery",
         Takes::Word(&["exactly_once", "at_least_once"]),
         "What the job must guarantee: a weaker source or sink is an error.",
@@ -92,6 +98,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("channel", "parallelism"),
     ("threads", "parallelism"),
     ("workers", "parallelism"),
+    ("memory_limit", "memory"),
+    ("max_memory", "memory"),
     ("errorLimit", "errors { limit: … }"),
     ("errorLimit", "limit"),
     ("record", "limit"),
@@ -141,6 +149,11 @@ impl JobCheck {
     /// Where a setting is given.
     pub fn place(&self, block: &str, name: &str) -> Option<Loc> {
         self.given.iter().find(|(b, n, _)| b == block && n == name).map(|(.., at)| at.clone())
+    }
+
+    /// Where the first setting of a block is given.
+    pub fn place_in(&self, block: &str) -> Option<Loc> {
+        self.given.iter().find(|(b, ..)| b == block).map(|(.., at)| at.clone())
     }
 }
 
@@ -390,6 +403,7 @@ impl Settings<'_> {
         let checkpoint = self.job.checkpoint.get_or_insert_default();
         match (block, name, value) {
             ("", "parallelism", Value::Int(n)) => self.job.parallelism = usize::try_from(n).ok(),
+            ("", "memory", Value::Int(n)) => self.job.memory = Some(clamped(n)),
             ("", "delivery", Value::Str(word)) => {
                 let wanted = if word == "exactly_once" { Delivery::ExactlyOnce } else { Delivery::AtLeastOnce };
                 self.wanted = Some((wanted, at));

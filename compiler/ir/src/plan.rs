@@ -42,6 +42,8 @@ pub struct Job {
     pub name: String,
     /// Tasks of a stage; `None`: as many as the machine has cores.
     pub parallelism: Option<usize>,
+    /// Bytes of memory that a run may take, about; `None`: as much as there is.
+    pub memory: Option<u64>,
     /// What happens with row errors.
     pub errors: ErrorPolicy,
     /// When and where checkpoints are taken; `None`: `checkpoint: off`.
@@ -57,6 +59,7 @@ impl Default for Job {
         Job {
             name: "job".into(),
             parallelism: None,
+            memory: None,
             errors: ErrorPolicy::default(),
             checkpoint: Some(CheckpointSettings::default()),
             restart: RestartSettings::default(),

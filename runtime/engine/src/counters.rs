@@ -9,6 +9,7 @@ use dfc_batch::RowError;
 
 use crate::RunError;
 use crate::barrier::Barriers;
+use crate::budget::Budget;
 use crate::observe::{Event, Moment, OperatorId};
 use crate::run::JobCx;
 use crate::summary::OperatorSummary;
@@ -55,6 +56,11 @@ impl TaskCx {
     /// Where tasks and checkpoints meet, if any are taken.
     pub(crate) fn barriers(&self) -> Option<Arc<Barriers>> {
         self.job.barriers.get().cloned()
+    }
+
+    /// What the run's state may take, if that is limited.
+    pub(crate) fn budget(&self) -> Option<&Arc<Budget>> {
+        self.job.budget.as_ref()
     }
 
     /// What is rejected from now on belongs to a later checkpoint.

@@ -52,6 +52,15 @@ pub enum RunError {
         /// Which limit, and what was there.
         message: String,
     },
+    /// State passes the memory that the run was given, and can't go to disk.
+    Memory {
+        /// The operator's name.
+        node: String,
+        /// What is too much, and why it can't go there.
+        message: String,
+        /// What to do.
+        help: String,
+    },
     /// Checkpoints can't be taken, or the job can't go on from one.
     Checkpoint(dfc_checkpoint::Error),
     /// What a checkpoint kept of an operator's state can't be used.
@@ -111,6 +120,7 @@ impl RunError {
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.code,
             RunError::Rejects { .. } => "R0401",
             RunError::Limit { .. } => "R0403",
+            RunError::Memory { .. } => "R0404",
             RunError::Checkpoint(error) => error.code(),
             RunError::State(_) => "R0511",
             RunError::Changed { .. } => "R0512",
@@ -157,7 +167,7 @@ impl RunError {
             RunError::Changed { .. } => Some(
                 "put back what was changed, or start anew with `dfc run FILE --fresh`".to_owned(),
             ),
-            RunError::Target { help, .. } => Some(help.clone()),
+            RunError::Target { help, .. } | RunError::Memory { help, .. } => Some(help.clone()),
             RunError::Trial { .. } => Some(
                 "run the job to its end first, or try it in a copy of the pipeline, with a name and targets of its own".to_owned(),
             ),
@@ -246,7 +256,9 @@ impl fmt::Display for RunError {
             RunError::Rejects { path, message } => {
                 write!(f, "the rejected rows can't be written to `{}`: {message}", path.display())
             }
-            RunError::Limit { node, message } => write!(f, "`{node}`: {message}"),
+            RunError::Limit { node, message } | RunError::Memory { node, message, .. } => {
+                write!(f, "`{node}`: {message}")
+            }
             RunError::Checkpoint(error) => write!(f, "{error}"),
             RunError::State(message) => write!(f, "the checkpoint's state can't be used: {message}"),
             RunError::Changed { number, differences } => {

@@ -7,6 +7,7 @@
 
 mod align;
 mod barrier;
+mod budget;
 mod checkpoint;
 mod connect;
 mod counters;
@@ -29,6 +30,7 @@ mod run;
 mod schedule;
 mod setup;
 mod sink;
+mod spill;
 mod state;
 mod store;
 mod summary;

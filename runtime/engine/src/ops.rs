@@ -4,6 +4,7 @@ mod aggregate;
 mod distinct;
 mod probe;
 mod program;
+mod runs;
 mod sort;
 mod take;
 
@@ -13,6 +14,7 @@ use dfc_batch::{Batch, RowError};
 use dfc_table::GroupTable;
 
 use crate::RunError;
+use crate::budget::{Account, Budget};
 use crate::counters::TaskCx;
 use crate::state::{Piece, Restored, Share};
 
@@ -69,14 +71,15 @@ pub(crate) enum PreparedOp {
 
 impl PreparedOp {
     /// The operator for task `task`.
-    pub(crate) fn open(&self, task: usize) -> Result<Box<dyn Operator>, RunError> {
+    pub(crate) fn open(&self, task: usize, budget: Option<&Arc<Budget>>) -> Result<Box<dyn Operator>, RunError> {
+        let account = || budget.map(|budget| Account::new(budget.clone()));
         match self {
             PreparedOp::Program(op) => Ok(op.open()),
-            PreparedOp::Partial(op) => Ok(op.open()),
-            PreparedOp::Final(op) => Ok(op.open(task)),
-            PreparedOp::Distinct(op) => op.open(),
+            PreparedOp::Partial(op) => Ok(op.open(account())),
+            PreparedOp::Final(op) => Ok(op.open(task, account())),
+            PreparedOp::Distinct(op) => op.open(account()),
             PreparedOp::Probe(op) => op.open(),
-            PreparedOp::Sort(op) => op.open(),
+            PreparedOp::Sort(op) => op.open(account()),
             PreparedOp::Take(op) => Ok(op.open()),
         }
     }

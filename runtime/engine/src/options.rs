@@ -28,4 +28,8 @@ pub struct RunOptions {
     pub checkpoints: Option<Checkpointing>,
     /// Folder for the rejected rows. `None`: the job's `errors { to }` as it stands; without that they are counted, not kept.
     pub rejects_folder: Option<PathBuf>,
+    /// Bytes of memory that the run may take, about; state that passes that goes to disk. `None`: as much as there is.
+    pub memory: Option<u64>,
+    /// Where state goes then: a folder, which is made where it is missing, and in which nothing stays.
+    pub spill_folder: PathBuf,
 }

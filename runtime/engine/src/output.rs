@@ -18,7 +18,7 @@ use crate::rowkey::{RowKeys, hash};
 use crate::schedule::TaskId;
 use crate::sink::{Pieces, SinkPort};
 use crate::state::{Change, Kind, Piece, Saved};
-use crate::store::to_hold;
+use crate::store::{bytes_of, to_hold};
 use crate::table::{BuildPart, TableSlot};
 
 /// An output of a stage, to be opened by each task.
@@ -117,6 +117,9 @@ impl Output {
                     };
                     let rows = to_hold(rows);
                     cx.gave(slot, rows.rows);
+                    if let Some(budget) = cx.budget() {
+                        budget.fix(&cx.operator(slot), bytes_of(&rows.columns) + bytes_of(&evaluated.columns))?;
+                    }
                     parts.push(BuildPart { seq, batch: rows, keys: evaluated.columns });
                 }
                 cx.report(&mut errors, &cx.operator(slot))?;

@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use dfc_connect::{OpenContext, SinkEpochs, SinkResume};
-use dfc_ir::StagePlan;
+use dfc_ir::plan::OptionValue;
+use dfc_ir::stage::{Stage, StageInput, StageOp};
+use dfc_ir::{StagePlan, Value};
 use dfc_trial::turns;
 
 use crate::barrier::Barriers;
+use crate::budget::Budget;
 use crate::checkpoint::{Begun, Start, Supervised, begin, begin_trial};
 use crate::connect::{Builtin, ConnectorSet};
 use crate::observe::{Event, Observer, Progress};
@@ -32,6 +35,8 @@ pub(crate) struct JobCx {
     pub(crate) scheduler: Arc<Scheduler>,
     /// Where tasks and checkpoints meet, if any are taken.
     pub(crate) barriers: OnceLock<Arc<Barriers>>,
+    /// What its state may take, if that is limited.
+    pub(crate) budget: Option<Arc<Budget>>,
 }
 
 /// Runs a plan with the connectors of this build.
@@ -106,6 +111,7 @@ fn attempt(
         stats: Mutex::default(),
         scheduler: Scheduler::new(),
         barriers: OnceLock::new(),
+        budget: options.memory.map(|given| Budget::new(given, options.spill_folder.clone())),
     });
     let result = catch_unwind(AssertUnwindSafe(|| match (&options.checkpoints, options.limit_rows) {
         (Some(how), Some(_)) if plan.job.checkpoint.is_some() => begin_trial(how, plan).and_then(|held| {
@@ -221,9 +227,10 @@ fn build(
     sinks: &mut Vec<Arc<SinkPort>>,
 ) -> Result<(Built, bool), RunError> {
     let opened = setup.open_sources()?;
+    let on_disk = state_on_disk(setup, begun)?;
     let Some(begun) = begun else { return Ok((setup.build(opened, sinks)?, false)) };
     let without = |why: String| setup.job.observer.event(&Event::WithoutCheckpoints { why });
-    if let Some(why) = opened.not_resumable().or_else(|| setup.without_epochs()) {
+    if let Some(why) = on_disk.or_else(|| opened.not_resumable()).or_else(|| setup.without_epochs()) {
         without(why);
         begun.forget();
         return Ok((setup.build(opened, sinks)?, false));
@@ -240,6 +247,47 @@ fn build(
     sinks.drain(..).for_each(|port| port.abort());
     begun.forget();
     Ok((setup.build(setup.open_sources()?, sinks)?, false))
+}
+
+/// Why a run takes no checkpoints because its memory is limited: state on disk is part of none.
+///
+/// # Errors
+/// Where it would have to go on from one, or would never come to what is on disk.
+fn state_on_disk(setup: &Setup<'_>, begun: Option<&Begun>) -> Result<Option<String>, RunError> {
+    let Some(holder) = setup.job.budget.as_ref().and_then(|_| setup.plan.stages.iter().find_map(holds_state)) else {
+        return Ok(None);
+    };
+    let refuse = |node: &str, message: String, help: &str| {
+        Err(RunError::Memory { node: node.to_owned(), message, help: help.to_owned() })
+    };
+    for stage in &setup.plan.stages {
+        if let StageInput::Source { node, spec, .. } = &stage.input
+            && spec.options.get("follow") == Some(&OptionValue::Value(Value::Bool(true)))
+        {
+            let message =
+                format!("it is followed without an end, and what `{holder}` puts on disk is looked at only at the end");
+            return refuse(node, message, "run such a job without a limit of its memory");
+        }
+    }
+    if begun.is_some_and(Begun::is_resumed) {
+        let message = "the job has a checkpoint to go on from; with limited memory its state may go to disk, and no checkpoint holds that";
+        return refuse(
+            holder,
+            message.to_owned(),
+            "run it without a limit of its memory, or start anew with `--fresh`",
+        );
+    }
+    Ok(Some(format!("with limited memory, state of `{holder}` may go to disk, and no checkpoint holds that")))
+}
+
+/// The operator of a stage that holds what it is given to the end.
+fn holds_state(stage: &Stage) -> Option<&str> {
+    let mut holders = stage.ops.iter().filter_map(|op| match op {
+        StageOp::AggregatePartial(spec) if !spec.keys.is_empty() => Some(spec.node.as_str()),
+        StageOp::Distinct { node, .. } | StageOp::Sort { node, .. } => Some(node.as_str()),
+        _ => None,
+    });
+    holders.next()
 }
 
 /// Removes what a state that is given up has left at the sinks and was not visible yet.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::GenericByteViewArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteViewType;
+use arrow_array::{Array, ArrayRef, GenericByteViewArray};
 use dfc_batch::Batch;
 use dfc_table::{FrozenShelves, Shelves};
 
@@ -35,19 +34,27 @@ pub(crate) struct RowRef {
 pub(crate) struct RowStore {
     batches: Vec<Batch>,
     rows: usize,
+    bytes: usize,
 }
 
 impl RowStore {
     /// Holds a batch: its number.
     pub(crate) fn add(&mut self, batch: Batch) -> usize {
         self.rows += batch.rows;
-        self.batches.push(to_hold(batch));
+        let batch = to_hold(batch);
+        self.bytes += bytes_of(&batch.columns);
+        self.batches.push(batch);
         self.batches.len() - 1
     }
 
     /// Rows held.
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Their bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The batches held.
@@ -81,6 +88,19 @@ pub(crate) fn gather(batches: &[Batch], rows: &[RowRef], seq: u64) -> Batch {
     };
     Batch::new((0..first.columns.len()).map(column).collect(), rows.len(), seq)
 }
+
+/// Bytes of arrays, about: what their rows take, whoever else holds the memory behind them.
+pub(crate) fn bytes_of(columns: &[ArrayRef]) -> usize {
+    let of = |column: &ArrayRef| match (column.as_string_view_opt(), column.as_binary_view_opt()) {
+        (Some(texts), _) => texts.total_buffer_bytes_used() + VIEW * texts.len(),
+        (_, Some(bytes)) => bytes.total_buffer_bytes_used() + VIEW * bytes.len(),
+        _ => column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size()),
+    };
+    columns.iter().map(of).sum()
+}
+
+/// Bytes of a view.
+const VIEW: usize = 16;
 
 /// Texts that use less than half of the memory they hold on to are copied.
 const WORTH_COPYING: usize = 64 * 1024;

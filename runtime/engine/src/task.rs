@@ -147,7 +147,7 @@ impl Task {
                 Input::Exchange { exchange: exchange.clone(), lane }
             }
         });
-        self.ops = self.stage.ops.iter().map(|op| op.open(self.number)).collect::<Result<_, _>>()?;
+        self.ops = self.stage.ops.iter().map(|op| op.open(self.number, self.cx.budget())).collect::<Result<_, _>>()?;
         let share = Share { part: self.number, parts: self.stage.tasks };
         for (slot, restored) in &self.stage.restored {
             // Slot 0 is the input, whose state stands in the exchange.

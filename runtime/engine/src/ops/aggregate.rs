@@ -11,6 +11,8 @@ use dfc_table::GroupTable;
 
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
+use crate::budget::Account;
+use crate::spill::{PARTITIONS, Spill};
 use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 
 /// The first half, with the program before it fused in.
@@ -20,8 +22,9 @@ pub(crate) struct PreparedPartial {
 }
 
 impl PreparedPartial {
-    pub(crate) fn open(&self) -> Box<dyn Operator> {
+    pub(crate) fn open(&self, account: Option<Account>) -> Box<dyn Operator> {
         Box::new(Partial {
+            account: account.filter(|_| !self.spec.keys.is_empty()),
             table: Some(self.aggregate.table()),
             aggregate: self.aggregate.clone(),
             spec: self.spec.clone(),
@@ -44,6 +47,8 @@ fn save_groups(table: &mut GroupTable, parts: &mut usize, fresh: bool) -> Piece 
 }
 
 struct Partial {
+    /// Where its groups are counted, if that matters.
+    account: Option<Account>,
     aggregate: Arc<dyn PreparedAggregate>,
     spec: Arc<AggregateSpec>,
     /// Parts that the table was saved in since it was last saved whole.
@@ -58,10 +63,21 @@ impl Operator for Partial {
         if let Some(table) = &mut self.table {
             self.aggregate.update(&batch, table, &mut self.errors);
         }
-        out.report(&mut self.errors)
+        out.report(&mut self.errors)?;
+        // Too many groups: they go to the second half, which can put them on disk.
+        if let (Some(account), Some(table)) = (&mut self.account, &mut self.table)
+            && account.holds(table.memory_bytes())
+        {
+            account.holds(0);
+            self.parts = 0;
+            let full = std::mem::replace(table, self.aggregate.table());
+            out.emit_partial(Arc::new(full))?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
+        self.account = None;
         match self.table.take() {
             Some(table) => out.emit_partial(Arc::new(table)).map(|()| true),
             None => Ok(true),
@@ -95,9 +111,12 @@ pub(crate) struct PreparedFinal {
 }
 
 impl PreparedFinal {
-    pub(crate) fn open(&self, task: usize) -> Box<dyn Operator> {
+    pub(crate) fn open(&self, task: usize, account: Option<Account>) -> Box<dyn Operator> {
         Box::new(Final {
             table: Some(GroupTable::new(&self.spec)),
+            account: account.filter(|_| !self.spec.keys.is_empty()),
+            spill: None,
+            partition: 0,
             spec: self.spec.clone(),
             part: task,
             parts: self.parts,
@@ -114,10 +133,53 @@ struct Final {
     parts: usize,
     /// Until the input has ended.
     table: Option<GroupTable>,
+    /// Where its groups are counted, if that matters.
+    account: Option<Account>,
+    /// Groups on disk, by the hash of their keys, and the partition that is to be given next.
+    spill: Option<Spill>,
+    partition: usize,
     /// Parts that the table was saved in since it was last saved whole.
     saved_parts: usize,
     results: VecDeque<Batch>,
     given: u64,
+}
+
+impl Final {
+    /// Puts all groups on disk.
+    fn put_away(&mut self) -> Result<(), RunError> {
+        let (Some(table), Some(account)) = (&mut self.table, &mut self.account) else { return Ok(()) };
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            None => self.spill.insert(Spill::new(&self.spec.node, account.budget())?),
+        };
+        for partition in 0..PARTITIONS {
+            let mut share = GroupTable::new(&self.spec);
+            // A task's share of the hashes is divided further.
+            share
+                .merge_partition(table, self.part * PARTITIONS + partition, self.parts * PARTITIONS)
+                .map_err(|error| failed(&self.spec.node, error))?;
+            if !share.is_empty() {
+                spill.write(partition, &Saved::Groups(share.freeze(true)).archive()?)?;
+            }
+        }
+        *table = GroupTable::new(&self.spec);
+        account.holds(0);
+        Ok(())
+    }
+
+    /// The groups of the next partition, put together.
+    fn next_partition(&mut self) -> Result<Option<GroupTable>, RunError> {
+        let Some(spill) = self.spill.as_ref().filter(|spill| self.partition < spill.partitions()) else {
+            return Ok(None);
+        };
+        let mut table = GroupTable::new(&self.spec);
+        for block in spill.blocks(self.partition) {
+            let part = state::groups(&self.spec, &[spill.read(block)?])?;
+            table.merge_partition(&part, 0, 1).map_err(|error| failed(&self.spec.node, error))?;
+        }
+        self.partition += 1;
+        Ok(Some(table))
+    }
 }
 
 impl Operator for Final {
@@ -129,13 +191,28 @@ impl Operator for Final {
         match &mut self.table {
             Some(table) => {
                 let merged = table.merge_partition(&partial, self.part, self.parts);
-                merged.map_err(|error| failed(&self.spec.node, error))
+                let merged = merged.map_err(|error| failed(&self.spec.node, error))?;
+                let bytes = self.account.as_ref().map_or(0, |_| table.memory_bytes());
+                if self.account.as_mut().is_some_and(|account| account.holds(bytes)) {
+                    self.put_away()?;
+                }
+                Ok(merged)
             }
             None => Ok(0),
         }
     }
 
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
+        if self.spill.is_some() && self.table.is_some() {
+            self.put_away()?;
+            self.table = None;
+        }
+        while self.results.is_empty()
+            && let Some(mut table) = self.next_partition()?
+        {
+            let results = table.finish(&self.spec, BATCH_ROWS);
+            self.results.extend(results.map_err(|error| failed(&self.spec.node, error))?);
+        }
         if let Some(mut table) = self.table.take() {
             // Of what a checkpoint found finished, and of the groups: an aggregate without keys has one row, wherever it was.
             if !self.spec.keys.is_empty() || self.results.is_empty() {
@@ -147,7 +224,8 @@ impl Operator for Final {
             out.emit(Batch { seq: self.given, ..batch })?;
             self.given += 1;
         }
-        Ok(self.results.is_empty())
+        let on_disk = self.spill.as_ref().is_some_and(|spill| self.partition < spill.partitions());
+        Ok(self.results.is_empty() && !on_disk)
     }
 
     fn save(&mut self, fresh: bool) -> Vec<Piece> {

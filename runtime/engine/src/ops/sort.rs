@@ -7,8 +7,10 @@ use dfc_batch::{Batch, RowError, select};
 use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
 
+use super::runs::{Merge, Runs};
 use super::{BATCH_ROWS, Operator, Out};
 use crate::RunError;
+use crate::budget::Account;
 use crate::rowkey::{KeyOrder, RowKeys};
 use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
 use crate::store::{RowRef, RowStore};
@@ -25,12 +27,15 @@ pub(crate) struct PreparedSort {
 }
 
 impl PreparedSort {
-    pub(crate) fn open(self: &Arc<Self>) -> Result<Box<dyn Operator>, RunError> {
+    pub(crate) fn open(self: &Arc<Self>, account: Option<Account>) -> Result<Box<dyn Operator>, RunError> {
         Ok(Box::new(Sort {
             keys: RowKeys::new(self.node.clone(), &self.keys)?,
             sort: self.clone(),
             rows: RowStore::default(),
             encoded: Vec::new(),
+            account,
+            runs: None,
+            merge: None,
             sorted: None,
             given: 0,
             saved: 0,
@@ -45,6 +50,11 @@ struct Sort {
     rows: RowStore,
     /// The keys of each stored batch.
     encoded: Vec<Rows>,
+    /// Where its rows are counted, if that matters.
+    account: Option<Account>,
+    /// Rows on disk; and once the input has ended, their merge.
+    runs: Option<Runs>,
+    merge: Option<Merge>,
     /// All rows in order, once the input has ended.
     sorted: Option<Vec<RowRef>>,
     given: usize,
@@ -94,12 +104,55 @@ impl Sort {
         self.rows.keep(&rows);
         self.encoded.clear();
         for batch in self.rows.batches() {
-            // These rows had keys before: no errors now.
-            let columns = self.sort.program.evaluate(batch, &mut Vec::new()).columns;
-            self.encoded.push(self.keys.encode(&columns)?);
+            self.encoded.push(keys_of(&self.sort, &self.keys, batch)?);
         }
         Ok(())
     }
+
+    /// Puts all rows on disk, in order, if they are too many.
+    fn put_away(&mut self) -> Result<(), RunError> {
+        let bytes = self.rows.bytes() + self.encoded.iter().map(Rows::size).sum::<usize>();
+        if self.account.as_mut().is_some_and(|account| account.holds(bytes)) {
+            self.write_run()?;
+        }
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> Result<(), RunError> {
+        let order = self.order();
+        let Some(account) = self.account.as_mut().filter(|_| !order.is_empty()) else { return Ok(()) };
+        let runs = match &mut self.runs {
+            Some(runs) => runs,
+            None => self.runs.insert(Runs::new(&self.sort.node, account.budget())?),
+        };
+        runs.add(&self.rows, &order)?;
+        self.rows = RowStore::default();
+        self.encoded = Vec::new();
+        account.holds(0);
+        Ok(())
+    }
+
+    /// Gives rows of runs on disk: true when it has given all that are wanted.
+    fn give_merged(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
+        let limit = self.limit();
+        let Sort { sort, keys, runs, merge, given, .. } = self;
+        let mut keys_of = |batch: &Batch| keys_of(sort, keys, batch);
+        if let Some(runs) = runs.take() {
+            *merge = Some(runs.merge(&mut keys_of)?);
+        }
+        let Some(merge) = merge else { return Ok(true) };
+        let most = BATCH_ROWS.min(limit - *given);
+        let batch = merge.next(most, (*given / BATCH_ROWS) as u64, &mut keys_of)?;
+        *given += batch.rows;
+        let done = merge.is_empty() || *given == limit;
+        out.emit(batch)?;
+        Ok(done)
+    }
+}
+
+/// The keys of rows that had keys before: no errors now.
+fn keys_of(sort: &PreparedSort, keys: &RowKeys, batch: &Batch) -> Result<Rows, RunError> {
+    keys.encode(&sort.program.evaluate(batch, &mut Vec::new()).columns)
 }
 
 impl Operator for Sort {
@@ -108,10 +161,17 @@ impl Operator for Sort {
         self.hold(batch, &mut errors)?;
         out.report(&mut errors)?;
         self.errors = errors;
-        self.compact()
+        self.compact()?;
+        self.put_away()
     }
 
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
+        if self.runs.is_some() {
+            self.write_run()?;
+        }
+        if self.runs.is_some() || self.merge.is_some() {
+            return self.give_merged(out);
+        }
         let rows = match self.sorted.take() {
             Some(rows) => rows,
             None => {

@@ -10,5 +10,6 @@ mod model;
 mod operators;
 mod rejects;
 mod simulated;
+mod spill;
 mod stress;
 mod support;
