@@ -13,7 +13,7 @@ use dfc_trial::{Planted, planted};
 
 use crate::checkpoint::Loaded;
 use crate::connect::ConnectorSet;
-use crate::early::row_filter;
+use crate::early::{Later, row_filter};
 use crate::exchange::{Exchange, ExchangeShape};
 use crate::layout::Layout;
 use crate::observe::Event;
@@ -77,6 +77,8 @@ pub(crate) struct Built {
 pub(crate) struct Opened {
     ports: Vec<Option<Arc<SourcePort>>>,
     wakes: Vec<Arc<OnceLock<Range<TaskId>>>>,
+    /// By join table: the table itself, for sources that ask for partners.
+    tables: Vec<Later>,
 }
 
 impl Opened {
@@ -91,7 +93,7 @@ impl Setup<'_> {
     /// All tasks, stage by stage. Sinks are put into `sinks` as they are opened, so that a failure half-way can remove them.
     pub(crate) fn build(&self, opened: Opened, sinks: &mut Vec<Arc<SinkPort>>) -> Result<Built, RunError> {
         let layout = Layout::new(self.plan)?;
-        let Opened { ports: sources, wakes } = opened;
+        let Opened { ports: sources, wakes, tables: asked } = opened;
         let tasks = self.count_tasks(&layout, &sources);
         let ordered = self.in_order(&layout, &sources, &tasks);
         let exchanges = layout.unbounded().into_iter().enumerate().map(|(id, unbounded)| {
@@ -104,6 +106,10 @@ impl Setup<'_> {
             Arc::new(TableSlot::new(tasks, self.table_shape(builders, id), self.job.scheduler.clone()))
         });
         let tables: Vec<_> = tables.collect();
+        for (asked, table) in asked.iter().zip(&tables) {
+            // Set once: what was opened is built once.
+            let _ = asked.set(table.clone());
+        }
         let mut restored = self.restored();
         let mut ports = Vec::new();
 
@@ -305,6 +311,7 @@ impl Setup<'_> {
     pub(crate) fn open_sources(&self) -> Result<Opened, RunError> {
         let mut ports = Vec::new();
         let mut wakes = Vec::new();
+        let tables: Vec<Later> = (0..self.plan.tables).map(|_| Later::default()).collect();
         for (index, stage) in self.plan.stages.iter().enumerate() {
             let woken = Arc::<OnceLock<Range<TaskId>>>::default();
             wakes.push(woken.clone());
@@ -317,7 +324,7 @@ impl Setup<'_> {
             let cx = OpenContext {
                 positions: self.loaded.and_then(|loaded| loaded.positions(node).cloned()),
                 continues: self.loaded.is_some_and(|loaded| loaded.continues),
-                filter: row_filter(stage, self.options, &mut |report| self.compiled(index, report)),
+                filter: row_filter(stage, self.plan, &tables, self.options, &mut |report| self.compiled(index, report)),
                 wake: Wake::new(move || scheduler.wake_all(woken.get().cloned().unwrap_or_default())),
                 ..self.open_context(node, most)
             };
@@ -341,7 +348,7 @@ impl Setup<'_> {
         let counters = opened.iter().map(|port| port.source.counters()).collect();
         *self.job.progress.total_bytes.lock().unwrap_or_else(|e| e.into_inner()) = total;
         *self.job.progress.sources.lock().unwrap_or_else(|e| e.into_inner()) = counters;
-        Ok(Opened { ports, wakes })
+        Ok(Opened { ports, wakes, tables })
     }
 
     /// Number of tasks of each stage.

@@ -28,7 +28,7 @@ use dfc_batch::{Batch, RowError};
 pub use dfc_eval::Env;
 use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, Expr, Program, Schema};
-pub use lower::infallible as has_value;
+pub use lower::{infallible as has_value, outputs_fail};
 
 /// Which tier runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

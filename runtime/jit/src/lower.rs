@@ -25,6 +25,7 @@ use dfc_ir::{DataType, Expr};
 
 pub(crate) use self::aggregate::{CACHE_ENTRIES, UpdateStates};
 pub(crate) use self::decimal::Shape;
+pub use self::function::outputs_fail;
 pub(crate) use self::function::{Built, Ending, OutputPlan, WriteOutputs, build};
 pub use self::logic::infallible;
 use crate::context::{ColumnIn, Context};

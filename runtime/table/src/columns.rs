@@ -55,6 +55,27 @@ impl<'a> KeyColumns<'a> {
         Some(u64::from_le_bytes(word))
     }
 
+    /// The same of so many rows from `first` on, whatever stands where one is null; false where they are none.
+    pub fn numbers(&self, first: usize, out: &mut [u64]) -> bool {
+        fn widened<const N: usize>(bytes: &[u8], out: &mut [u64]) {
+            for (number, bytes) in out.iter_mut().zip(bytes.as_chunks::<N>().0) {
+                let mut word = [0; 8];
+                word[..N].copy_from_slice(bytes);
+                *number = u64::from_le_bytes(word);
+            }
+        }
+        let [Cells::Plain(values, width)] = &self.cells[..] else { return false };
+        let bytes = &values[first * width..(first + out.len()) * width];
+        match width {
+            1 => widened::<1>(bytes, out),
+            2 => widened::<2>(bytes, out),
+            4 => widened::<4>(bytes, out),
+            8 => widened::<8>(bytes, out),
+            _ => return false,
+        }
+        true
+    }
+
     /// Appends the key of a row that has no null.
     pub fn encode(&self, row: usize, out: &mut Vec<u8>) {
         fn counted(out: &mut Vec<u8>, bytes: &[u8]) {

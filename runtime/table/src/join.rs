@@ -15,6 +15,9 @@ use crate::key::{HASH_SEED, HASH_WORD, fold, hash_key};
 /// No row: the end of a chain, or a free slot.
 const NONE: u32 = u32::MAX;
 
+/// Rows whose slots are looked up together.
+const PROBED_AT_ONCE: usize = 64;
+
 /// The right side has more rows than can be numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyRows(
@@ -151,11 +154,18 @@ impl JoinTable {
         }
     }
 
+    /// Where the search for a key begins.
+    fn place(&self, key: u64) -> usize {
+        let numbers = matches!(self.keys, Keys::Numbers);
+        let hash = if numbers { fold(key ^ HASH_SEED, HASH_WORD) } else { key };
+        hash as usize & (self.slots.len() - 1)
+    }
+
     /// Where the slot of this key is, or would be.
     fn find(&self, key: u64, packed: &[u8]) -> usize {
         let mask = self.slots.len() - 1;
         let numbers = matches!(self.keys, Keys::Numbers);
-        let mut at = if numbers { fold(key ^ HASH_SEED, HASH_WORD) } else { key } as usize & mask;
+        let mut at = self.place(key);
         loop {
             let slot = self.slots[at];
             if slot.first == NONE || slot.key == key && (numbers || self.packed(slot.first) == packed) {
@@ -168,27 +178,53 @@ impl JoinTable {
     /// Pairs of left rows and right rows with equal keys: left rows ascending, their partners in the right side's order.
     /// `keys` are the left rows' key columns, of `rows` rows.
     pub fn probe(&self, keys: &[ArrayRef], rows: usize) -> (Vec<u32>, Vec<u32>) {
-        let columns = KeyColumns::new(keys, &self.types);
         let (mut left, mut right) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-        let mut packed = Vec::new();
-        for row in (0..rows).filter(|&row| !columns.is_null(row)) {
-            let mut partner = match self.keys {
-                Keys::All if self.next.is_empty() => NONE,
-                Keys::All => 0,
-                Keys::Numbers => self.slots[self.find(columns.number(row).unwrap_or_default(), &[])].first,
-                Keys::Packed { .. } => {
-                    packed.clear();
-                    columns.encode(row, &mut packed);
-                    self.slots[self.find(hash_key(&packed), &packed)].first
-                }
-            };
+        self.first_partners(keys, rows, |row, mut partner| {
             while partner != NONE {
-                left.push(row as u32);
+                left.push(row);
                 right.push(partner);
                 partner = self.next[partner as usize];
             }
-        }
+        });
         (left, right)
+    }
+
+    /// The rows that have a partner, ascending. `keys` are their key columns, of `rows` rows.
+    pub fn partnered(&self, keys: &[ArrayRef], rows: usize) -> Vec<u32> {
+        let mut found = Vec::with_capacity(rows);
+        self.first_partners(keys, rows, |row, _| found.push(row));
+        found
+    }
+
+    /// Hands on each row that has a partner, with the first one.
+    fn first_partners(&self, keys: &[ArrayRef], rows: usize, mut with: impl FnMut(u32, u32)) {
+        let columns = KeyColumns::new(keys, &self.types);
+        let mut packed = Vec::new();
+        let mut numbers = [0; PROBED_AT_ONCE];
+        for first in (0..rows).step_by(PROBED_AT_ONCE) {
+            let block = first..rows.min(first + PROBED_AT_ONCE);
+            let numbers = &mut numbers[..block.len()];
+            if matches!(self.keys, Keys::Numbers) && columns.numbers(first, numbers) {
+                // Loads that don't wait for each other: what follows finds the slots in the cache.
+                let slots = numbers.iter().map(|&number| self.slots[self.place(number)].key);
+                std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
+            }
+            for row in block.filter(|&row| !columns.is_null(row)) {
+                let partner = match self.keys {
+                    Keys::All if self.next.is_empty() => NONE,
+                    Keys::All => 0,
+                    Keys::Numbers => self.slots[self.find(numbers[row - first], &[])].first,
+                    Keys::Packed { .. } => {
+                        packed.clear();
+                        columns.encode(row, &mut packed);
+                        self.slots[self.find(hash_key(&packed), &packed)].first
+                    }
+                };
+                if partner != NONE {
+                    with(row as u32, partner);
+                }
+            }
+        }
     }
 
     /// All right columns; rows as [`JoinTable::probe`] numbers them.

@@ -20,6 +20,9 @@ use crate::table::TableSlot;
 /// Most rows that leave in one batch. Far above what a batch of unique partners gives: only joins that multiply rows are cut.
 const MOST_ROWS: usize = 8 * BATCH_ROWS;
 
+/// In place of a right row: none. A table has fewer rows than this.
+const NOBODY: u32 = u32::MAX;
+
 /// A probe, ready to be opened.
 pub(crate) struct PreparedProbe {
     node: Arc<str>,
@@ -169,10 +172,18 @@ impl Probe {
         }
     }
 
-    /// The rows of the result that a batch leads to: its row, and the partner's.
-    fn result(&mut self, pairs: Pairs, rejected: &[bool], batch: &Batch) -> (Vec<u32>, Vec<Option<u32>>) {
+    /// The rows of the result that a batch leads to: its row, and the partner's, or [`NOBODY`].
+    fn result(&mut self, pairs: Pairs, rejected: &[bool], batch: &Batch) -> Pairs {
         let join = &self.probe.join;
         let (kind, required, site) = (join.kind, join.required, self.probe.site);
+        let as_they_are = match kind {
+            JoinKind::Inner | JoinKind::Right => !required,
+            JoinKind::Left | JoinKind::Full => is_whole(&pairs.left, batch.rows),
+            JoinKind::Semi | JoinKind::Anti => false,
+        };
+        if as_they_are {
+            return pairs;
+        }
         let (mut left, mut right) = (Vec::with_capacity(pairs.left.len()), Vec::with_capacity(pairs.left.len()));
         let mut next = 0;
         for row in 0..batch.rows as u32 {
@@ -193,30 +204,32 @@ impl Probe {
             };
             if alone {
                 left.push(row);
-                right.push(None);
+                right.push(NOBODY);
             } else if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
                 left.extend(partners.iter().map(|_| row));
-                right.extend(partners.iter().copied().map(Some));
+                right.extend_from_slice(partners);
             }
         }
-        (left, right)
+        Pairs { left, right }
     }
 
-    fn emit(&self, batch: &Batch, left: &[u32], right: &[Option<u32>], out: &mut Out<'_>) -> Result<(), RunError> {
-        let left_rows = UInt32Array::from(left.to_vec());
-        let right_rows = match right.iter().copied().collect::<Option<Vec<u32>>>() {
-            Some(right) => UInt32Array::from(right),
-            None => UInt32Array::from(right.to_vec()),
-        };
+    fn emit(&self, batch: &Batch, left: &[u32], right: &[u32], out: &mut Out<'_>) -> Result<(), RunError> {
+        let whole = is_whole(left, batch.rows);
+        let left_rows = UInt32Array::from(if whole { Vec::new() } else { left.to_vec() });
+        let alone = right.contains(&NOBODY);
+        let nulls = alone.then(|| right.iter().map(|&row| row != NOBODY).collect());
+        let right_rows = UInt32Array::new(right.to_vec().into(), nulls);
         let column = |column: &JoinColumn| match *column {
+            JoinColumn::Left(column) | JoinColumn::Merged(column, _) if whole => batch.columns[column].clone(),
             JoinColumn::Left(column) | JoinColumn::Merged(column, _) => take(&batch.columns[column], &left_rows),
             JoinColumn::Right(column) => take(&self.table.columns()[column], &right_rows),
         };
+        let origin = batch.origin.as_ref();
         out.emit(Batch {
             columns: self.probe.join.output.iter().map(column).collect(),
             rows: left.len(),
             seq: batch.seq,
-            origin: batch.origin.as_ref().map(|origin| origin.select(left)),
+            origin: if whole { origin.cloned() } else { origin.map(|origin| origin.select(left)) },
         })
     }
 
@@ -238,7 +251,7 @@ impl Operator for Probe {
         if self.probe.keeps_right() {
             self.table.mark(&pairs.right);
         }
-        let (left, right) = self.result(pairs, &rejected, &batch);
+        let Pairs { left, right } = self.result(pairs, &rejected, &batch);
         out.report(&mut self.errors)?;
         for part in parts(left.len(), MOST_ROWS) {
             self.emit(&batch, &left[part.clone()], &right[part], out)?;
@@ -305,6 +318,11 @@ impl Pairs {
         self.left.truncate(kept);
         self.right.truncate(kept);
     }
+}
+
+/// Whether these are the rows of a batch as they are: all of them, each once.
+fn is_whole(left: &[u32], rows: usize) -> bool {
+    left.len() == rows && left.iter().zip(0..).all(|(&row, number)| row == number)
 }
 
 /// `0..rows` in parts of at most `size`.

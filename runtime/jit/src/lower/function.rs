@@ -221,8 +221,8 @@ pub(crate) fn passed(program: &Program, expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Whether computing the outputs may reject a row.
-pub(crate) fn outputs_fail(program: &Program) -> bool {
+/// Whether computing a program's outputs may reject a row.
+pub fn outputs_fail(program: &Program) -> bool {
     program.outputs.iter().zip(&program.schema.fields).any(|(expr, field)| {
         let nullable = match passed(program, expr) {
             Some(input) => program.inputs[input].nullable,
