@@ -16,6 +16,8 @@ pub struct RunOptions {
     pub parallelism: usize,
     /// Worker threads. 0: as many as the machine has cores.
     pub threads: usize,
+    /// Groups that the first half of an aggregate gathers before it hands them on. 0: as many as fit a processor's cache.
+    pub groups_at_once: usize,
     /// Machine code or interpreter.
     pub tier: Tier,
     /// What expressions see beside their row: the fixed `now()`.

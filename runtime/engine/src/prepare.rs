@@ -48,7 +48,7 @@ pub(crate) fn prepare_ops(
                     report(said);
                     (
                         format!("{} → {}", program.name, spec.node),
-                        PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }),
+                        PreparedOp::Partial(PreparedPartial::new(aggregate, spec, options)),
                     )
                 }
                 _ => {
@@ -60,7 +60,7 @@ pub(crate) fn prepare_ops(
             StageOp::AggregatePartial(spec) => {
                 let (aggregate, said) = prepare_aggregate(None, spec, options.tier, options.env);
                 report(said);
-                (spec.node.clone(), PreparedOp::Partial(PreparedPartial { aggregate, spec: Arc::new(spec.clone()) }))
+                (spec.node.clone(), PreparedOp::Partial(PreparedPartial::new(aggregate, spec, options)))
             }
             StageOp::AggregateFinal(spec) => {
                 let last = PreparedFinal { spec: Arc::new(spec.clone()), parts: tasks };

@@ -9,9 +9,11 @@ const REGISTERS: usize = 1 << BITS;
 
 /// What was seen so far.
 #[derive(Clone)]
-pub(crate) struct Estimate(Box<[u8; REGISTERS]>);
+pub struct Estimate(Box<[u8; REGISTERS]>);
 
 impl Estimate {
+    /// Nothing was seen.
+    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Estimate(Box::new([0; REGISTERS]))
     }
@@ -56,6 +58,7 @@ impl Estimate {
         estimate.round() as u64
     }
 
+    /// Bytes of the registers.
     pub const BYTES: usize = REGISTERS;
 }
 

@@ -1,6 +1,7 @@
 //! From states to results.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Decimal128Array, Int64Array};
@@ -16,22 +17,19 @@ use crate::side::Side;
 use crate::table::{AggregateInfo, GroupIndex, GroupTable};
 
 impl GroupTable {
-    /// The groups in the order of their arrival, as batches of at most `batch_rows` rows, numbered from 0: the keys' columns,
-    /// then the results'. Without keys there is exactly one row, so only one task may finish such an aggregate.
+    /// These groups, which are numbered in the order of their arrival: the keys' columns, then the results'. Without keys there is exactly
+    /// one row, so only one task may give the results of such an aggregate.
     ///
     /// Errors, which name the aggregate: `R0101` a result that its type can't hold, `R0104` no value where the type has no null.
-    pub fn finish(&mut self, spec: &AggregateSpec, batch_rows: usize) -> Result<Vec<Batch>, EvalError> {
-        let batch_rows = batch_rows.max(1);
-        let mut batches = Vec::with_capacity(self.len().div_ceil(batch_rows));
-        for start in (0..self.len()).step_by(batch_rows) {
-            let end = self.len().min(start + batch_rows);
-            let mut columns = self.key_columns(start, end - start, spec);
-            for aggregate in 0..spec.aggregates.len() {
-                columns.push(self.results(start, end - start, aggregate)?);
-            }
-            batches.push(Batch::new(columns, end - start, batches.len() as u64));
+    ///
+    /// Panics if there aren't so many.
+    pub fn results(&self, spec: &AggregateSpec, groups: Range<usize>) -> Result<Batch, EvalError> {
+        let (first, rows) = (groups.start, groups.len());
+        let mut columns = self.key_columns(first, rows, spec);
+        for aggregate in 0..spec.aggregates.len() {
+            columns.push(self.results_of(first, rows, aggregate)?);
         }
-        Ok(batches)
+        Ok(Batch::new(columns, rows, 0))
     }
 
     /// The keys of so many groups from `first` on.
@@ -55,7 +53,7 @@ impl GroupTable {
     }
 
     /// The results of an aggregate for so many groups from `first` on.
-    fn results(&self, first: usize, rows: usize, aggregate: usize) -> Result<ArrayRef, EvalError> {
+    fn results_of(&self, first: usize, rows: usize, aggregate: usize) -> Result<ArrayRef, EvalError> {
         if let Some(column) = self.plain_results(first, rows, aggregate) {
             return Ok(column);
         }

@@ -20,6 +20,7 @@ mod update;
 
 pub use archive::{DamagedState, FrozenGroups};
 pub use arena::{Arena, FrozenBytes, Place};
+pub use estimate::Estimate;
 pub use join::{JoinTable, TooManyRows};
 pub use key::{HASH_END, HASH_SEED, HASH_WORD, KeyLayout, KeyPart, fold, hash_key, partition};
 pub use layout::{StateKind, StateLayout, StateSlot};

@@ -9,6 +9,7 @@ use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, ExprKind, Site, Type, Value};
 
 use crate::arena::{Arena, Place};
+use crate::estimate::Estimate;
 use crate::key::{KeyLayout, hash_key, partition};
 use crate::layout::{StateKind, StateLayout, StateSlot};
 use crate::pages::Pages;
@@ -211,6 +212,25 @@ impl GroupTable {
             }
         }
         Ok(merged)
+    }
+
+    /// The groups from number `first` on, as a table of their own.
+    pub fn split_off(&self, spec: &AggregateSpec, first: usize) -> GroupTable {
+        let mut rest = GroupTable::new(spec);
+        for (number, entry) in self.entries.iter().enumerate().skip(first) {
+            let from = GroupIndex(number as u32);
+            let group = rest.group(self.key(from), entry.hash);
+            for aggregate in 0..self.aggregates.len() {
+                // Can't fail: only a sum with another one may be too large.
+                let _ = rest.merge_state(group, aggregate, self, from);
+            }
+        }
+        rest
+    }
+
+    /// Lets an estimate see the keys.
+    pub fn see_keys(&self, estimate: &mut Estimate) {
+        self.entries.iter().for_each(|entry| estimate.add(entry.hash));
     }
 
     /// Makes room for so many groups in an empty table.

@@ -306,7 +306,9 @@ fn check(keys: usize, rows: &Rows, tasks: usize, parts: usize, batch_rows: usize
         for other in &partial {
             table.merge_partition(other, part, parts).unwrap();
         }
-        results(&spec, &table.finish(&spec, 7).unwrap(), &mut found);
+        let batches = (0..table.len()).step_by(7).map(|first| first..table.len().min(first + 7));
+        let batches: Vec<Batch> = batches.map(|groups| table.results(&spec, groups).unwrap()).collect();
+        results(&spec, &batches, &mut found);
     }
 
     assert_eq!(found.keys().collect::<Vec<_>>(), groups.keys().collect::<Vec<_>>());
@@ -360,9 +362,9 @@ fn many_groups_grow_the_table() {
     }
     assert_eq!(table.len(), 100_000);
     assert!(table.memory_bytes() > 100_000 * 16 && table.row_bytes() >= 16);
-    let batches = table.finish(&aggregates, 8_192).unwrap();
-    assert_eq!((batches.len(), batches[1].seq), (13, 1));
-    let row = |row| batches[1].columns.iter().map(|c| value_at(c.as_ref(), &Type::INT64, row)).collect::<Vec<_>>();
+    let batch = table.results(&aggregates, 8_192..16_384).unwrap();
+    assert_eq!(batch.rows, 8_192);
+    let row = |row| batch.columns.iter().map(|c| value_at(c.as_ref(), &Type::INT64, row)).collect::<Vec<_>>();
     assert_eq!(row(5), [Value::Int(8_197), Value::Int(3)]);
 }
 
@@ -387,7 +389,7 @@ fn rows_without_a_key_or_an_argument_are_reported_and_count_nowhere() {
         errors.push((row, error.code, error.site));
     });
     assert_eq!(errors, [(1, "R0102", Site(9))]);
-    let result = &table.finish(&spec, 10).unwrap()[0];
+    let result = table.results(&spec, 0..1).unwrap();
     assert_eq!(value_at(result.columns[0].as_ref(), &Type::INT64, 0), Value::Int(2));
     assert_eq!(value_at(result.columns[1].as_ref(), &Type::INT64, 0), Value::Int(5));
 }
@@ -402,8 +404,8 @@ fn results_that_do_not_fit_are_errors() {
             table.update(group, 0, std::slice::from_ref(value), ordinal)?;
         }
         table
-            .finish(&spec, 1)
-            .map(|batches| value_at(batches[0].columns[0].as_ref(), &spec.output.fields[0].ty.ty, 0).into_owned())
+            .results(&spec, 0..1)
+            .map(|batch| value_at(batch.columns[0].as_ref(), &spec.output.fields[0].ty.ty, 0).into_owned())
     };
     let with_type = |function, column, ty| Aggregate { ty, ..aggregate(function, Some(column), false) };
     let sum = || with_type(AggFunction::Sum, 3, optional(Type::INT64));

@@ -1,4 +1,8 @@
 //! Aggregates in two halves: each task groups what it sees, then each reader merges its share of the keys from all of them.
+//!
+//! A first half whose table outgrows the processor's cache hands its groups on and begins anew, as long as most of them are groups that
+//! haven't come before: looking up a row's group costs little then, and no group is held twice for long. Where the same groups come again
+//! and again it keeps them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,27 +11,42 @@ use dfc_batch::{Batch, RowError};
 use dfc_eval::EvalError;
 use dfc_ir::stage::AggregateSpec;
 use dfc_jit::PreparedAggregate;
-use dfc_table::GroupTable;
+use dfc_table::{Estimate, GroupTable};
 
 use super::{BATCH_ROWS, Operator, Out};
-use crate::RunError;
 use crate::budget::Account;
 use crate::spill::{PARTITIONS, Spill};
 use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
+use crate::{RunError, RunOptions};
 
 /// The first half, with the program before it fused in.
 pub(crate) struct PreparedPartial {
-    pub(crate) aggregate: Arc<dyn PreparedAggregate>,
-    pub(crate) spec: Arc<AggregateSpec>,
+    aggregate: Arc<dyn PreparedAggregate>,
+    spec: Arc<AggregateSpec>,
+    /// Groups that are handed on at once.
+    at_once: usize,
 }
 
+/// Groups whose table, of which a lookup reads anything, fits the second-level cache of most processors.
+const AT_ONCE: usize = 1 << 15;
+
 impl PreparedPartial {
+    pub(crate) fn new(aggregate: Arc<dyn PreparedAggregate>, spec: &AggregateSpec, options: &RunOptions) -> Self {
+        let at_once = if options.groups_at_once == 0 { AT_ONCE } else { options.groups_at_once };
+        PreparedPartial { aggregate, spec: Arc::new(spec.clone()), at_once }
+    }
+
     pub(crate) fn open(&self, account: Option<Account>) -> Box<dyn Operator> {
         Box::new(Partial {
             account: account.filter(|_| !self.spec.keys.is_empty()),
             table: Some(self.aggregate.table()),
             aggregate: self.aggregate.clone(),
             spec: self.spec.clone(),
+            handed: (!self.spec.keys.is_empty()).then(|| HandedOn {
+                at_once: self.at_once,
+                groups: 0,
+                seen: Estimate::new(),
+            }),
             parts: 0,
             errors: Vec::new(),
         })
@@ -46,7 +65,27 @@ fn save_groups(table: &mut GroupTable, parts: &mut usize, fresh: bool) -> Piece 
     Piece { kind: Kind::Groups, change, saved: Some(Saved::Groups(frozen)) }
 }
 
+/// Groups that a first half has handed on.
+struct HandedOn {
+    at_once: usize,
+    groups: u64,
+    /// The different ones among them.
+    seen: Estimate,
+}
+
+impl HandedOn {
+    /// Whether the groups of this table are to be handed on. Whoever says so does it.
+    fn worth(&mut self, table: &GroupTable) -> bool {
+        table.see_keys(&mut self.seen);
+        self.groups += table.len() as u64;
+        // At least three in four were new.
+        self.seen.count() * 4 >= self.groups * 3
+    }
+}
+
 struct Partial {
+    /// What was handed on; `None`: nothing is until the end.
+    handed: Option<HandedOn>,
     /// Where its groups are counted, if that matters.
     account: Option<Account>,
     aggregate: Arc<dyn PreparedAggregate>,
@@ -64,11 +103,20 @@ impl Operator for Partial {
             self.aggregate.update(&batch, table, &mut self.errors);
         }
         out.report(&mut self.errors)?;
+        let Some(table) = &mut self.table else { return Ok(()) };
+        let mut full = false;
+        if let Some(handed) = self.handed.as_mut().filter(|handed| table.len() >= handed.at_once) {
+            full = handed.worth(table);
+            if !full {
+                self.handed = None;
+            }
+        }
         // Too many groups: they go to the second half, which can put them on disk.
-        if let (Some(account), Some(table)) = (&mut self.account, &mut self.table)
-            && account.holds(table.memory_bytes())
-        {
-            account.holds(0);
+        full |= self.account.as_mut().is_some_and(|account| account.holds(table.memory_bytes()));
+        if full {
+            if let Some(account) = &mut self.account {
+                account.holds(0);
+            }
             self.parts = 0;
             let full = std::mem::replace(table, self.aggregate.table());
             out.emit_partial(Arc::new(full))?;
@@ -117,6 +165,7 @@ impl PreparedFinal {
             account: account.filter(|_| !self.spec.keys.is_empty()),
             spill: None,
             partition: 0,
+            giving: None,
             spec: self.spec.clone(),
             part: task,
             parts: self.parts,
@@ -131,8 +180,10 @@ struct Final {
     spec: Arc<AggregateSpec>,
     part: usize,
     parts: usize,
-    /// Until the input has ended.
+    /// Until all its groups were given.
     table: Option<GroupTable>,
+    /// Once the input has ended: how many of the table's groups were given.
+    giving: Option<usize>,
     /// Where its groups are counted, if that matters.
     account: Option<Account>,
     /// Groups on disk, by the hash of their keys, and the partition that is to be given next.
@@ -140,6 +191,7 @@ struct Final {
     partition: usize,
     /// Parts that the table was saved in since it was last saved whole.
     saved_parts: usize,
+    /// What a checkpoint found finished.
     results: VecDeque<Batch>,
     given: u64,
 }
@@ -165,6 +217,23 @@ impl Final {
         *table = GroupTable::new(&self.spec);
         account.holds(0);
         Ok(())
+    }
+
+    /// The next groups' results, from this group of the table on.
+    fn next_results(&mut self, mut first: usize) -> Result<Option<Batch>, RunError> {
+        loop {
+            if let Some(table) = self.table.as_ref().filter(|table| first < table.len()) {
+                let rows = BATCH_ROWS.min(table.len() - first);
+                self.giving = Some(first + rows);
+                let results = table.results(&self.spec, first..first + rows);
+                return results.map(Some).map_err(|error| failed(&self.spec.node, error));
+            }
+            self.table = self.next_partition()?;
+            if self.table.is_none() {
+                return Ok(None);
+            }
+            first = 0;
+        }
     }
 
     /// The groups of the next partition, put together.
@@ -203,32 +272,34 @@ impl Operator for Final {
     }
 
     fn finish(&mut self, out: &mut Out<'_>) -> Result<bool, RunError> {
-        if self.spill.is_some() && self.table.is_some() {
+        if self.giving.is_none() && self.spill.is_some() {
             self.put_away()?;
             self.table = None;
         }
-        while self.results.is_empty()
-            && let Some(mut table) = self.next_partition()?
-        {
-            let results = table.finish(&self.spec, BATCH_ROWS);
-            self.results.extend(results.map_err(|error| failed(&self.spec.node, error))?);
+        // Of what a checkpoint found finished, and of the groups: an aggregate without keys has one row, wherever it was.
+        if self.spec.keys.is_empty() && !self.results.is_empty() {
+            self.table = None;
         }
-        if let Some(mut table) = self.table.take() {
-            // Of what a checkpoint found finished, and of the groups: an aggregate without keys has one row, wherever it was.
-            if !self.spec.keys.is_empty() || self.results.is_empty() {
-                let results = table.finish(&self.spec, BATCH_ROWS);
-                self.results.extend(results.map_err(|error| failed(&self.spec.node, error))?);
+        let first = *self.giving.get_or_insert(0);
+        let batch = match self.results.pop_front() {
+            Some(batch) => Some(batch),
+            None => self.next_results(first)?,
+        };
+        match batch {
+            Some(batch) => {
+                out.emit(Batch { seq: self.given, ..batch })?;
+                self.given += 1;
+                Ok(false)
             }
+            None => Ok(true),
         }
-        if let Some(batch) = self.results.pop_front() {
-            out.emit(Batch { seq: self.given, ..batch })?;
-            self.given += 1;
-        }
-        let on_disk = self.spill.as_ref().is_some_and(|spill| self.partition < spill.partitions());
-        Ok(self.results.is_empty() && !on_disk)
     }
 
     fn save(&mut self, fresh: bool) -> Vec<Piece> {
+        if let (Some(first @ 1..), Some(table)) = (self.giving, &mut self.table) {
+            *table = table.split_off(&self.spec, first);
+            (self.giving, self.saved_parts) = (Some(0), 0);
+        }
         let mut pieces: Vec<Piece> =
             self.table.iter_mut().map(|table| save_groups(table, &mut self.saved_parts, fresh)).collect();
         if !self.results.is_empty() {

@@ -178,7 +178,8 @@ pub fn steps(name: &str, schema: &Schema, steps: Vec<Step>) -> StageOp {
 }
 
 pub fn options(parallelism: usize) -> RunOptions {
-    RunOptions { parallelism, threads: 3, ..RunOptions::default() }
+    // Groups are handed on early, so that it happens with few rows too.
+    RunOptions { parallelism, threads: 3, groups_at_once: 16, ..RunOptions::default() }
 }
 
 /// Runs a plan over tables in memory.

@@ -23,12 +23,12 @@ fn run(
         met.sort_by_key(|error| format!("{error:?}"));
         errors.extend(met);
     }
-    let rows = table.finish(spec, 1000).map(|batches| {
+    let rows = table.results(spec, 0..table.len()).map(|batch| {
         let types = spec.output.types();
         let row = |batch: &Batch, row: usize| {
             types.iter().zip(&batch.columns).map(|(ty, column)| value_at(column, &ty.ty, row).into_owned()).collect()
         };
-        batches.iter().flat_map(|batch| (0..batch.rows).map(|k| row(batch, k)).collect::<Vec<_>>()).collect()
+        (0..batch.rows).map(|k| row(&batch, k)).collect()
     });
     (rows, errors)
 }
