@@ -66,7 +66,7 @@ const CASES: &[Case] = &[
     ("record R {\n    a:\n    b: int64\n}", &[("E0111", ":")]),
     ("stream a = b c", &[("E0112", "c")]),
     ("const a = b c", &[("E0112", "c")]),
-    ("stream a = b |> derive(c: d.upper())", &[("E0112", "(")]),
+    ("stream a = b |> derive(c: d.upper())", &[("E0112", "upper")]),
     ("const x: decimal(15) = 1", &[("E0112", ")")]),
     ("use common", &[("E0112", "common")]),
     ("native thing x() -> y", &[("E0112", "thing")]),

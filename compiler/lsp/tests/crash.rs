@@ -1,6 +1,6 @@
 //! A query that fails inside dfc: the server says so and goes on.
 
-use std::io::{BufRead, BufReader, Read, Write, pipe};
+use std::io::{BufRead, BufReader, Write, pipe};
 use std::sync::Arc;
 
 use dfc_compiler::{Catalog, Compiler, NotFound, Request};

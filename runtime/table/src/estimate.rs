@@ -42,7 +42,7 @@ impl Estimate {
         &self.0[..]
     }
 
-    /// From registers; `None` if they are not [`REGISTERS`].
+    /// From registers; `None` if they are not as many as an estimate has.
     pub fn from_registers(registers: &[u8]) -> Option<Self> {
         Some(Estimate(Box::new(registers.try_into().ok()?)))
     }

@@ -42,7 +42,7 @@ impl ItemContext<'_> {
         let names: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
         let message = format!("`{}` needs {}", bound.operator.name, names.join(" or "));
         let at = self.loc(bound.call.name.span);
-        let help = words.iter().find_map(|word| Some(added(bound, word)?)).unwrap_or_default();
+        let help = words.iter().find_map(|word| added(bound, word)).unwrap_or_default();
         self.error(LocalDiagnostic::error("E0602", at, message, "missing here").help(help));
     }
 
