@@ -74,7 +74,8 @@ fn a_query_that_crashes_does_not_end_the_server() {
         send(&mut to, ask(10 + round, "textDocument/hover", hover(4)));
         let failed = answer(&mut from, 10 + round, &mut said);
         assert_eq!(failed["error"]["code"], -32603, "{failed}");
-        assert!(failed["error"]["message"].as_str().is_some_and(|m| m.contains("the catalog has failed")), "{failed}");
+        let message = failed["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("please report it"), "{failed}");
         send(&mut to, ask(20 + round, "textDocument/hover", hover(2)));
         let answered = answer(&mut from, 20 + round, &mut said);
         assert!(answered["result"]["contents"]["value"].as_str().is_some_and(|m| m.contains("id")), "{answered}");
