@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::support::{binary, dfc, folder, read};
 
-const PIPELINE: &str = "job many { memory: 20MB, checkpoint: off }
+const PIPELINE: &str = "job many { memory: 8MB, checkpoint: off }
 record R { id: int64, k: int64 }
-source made = generate(rows: 3000000, schema: R)
+source made = generate(rows: 500000, schema: R)
 stream groups = made |> aggregate(by: [id], n: count(), least: min(k)) |> sort(id)
 sink groups |> csv(\"out.csv\")
 ";
@@ -37,7 +37,7 @@ fn a_run_that_is_killed_leaves_no_state_on_disk() {
         command.current_dir(dir.path()).args(["run", "p.df"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("dfc starts");
         let begun = Instant::now();
-        while without_a_name(child.id()) < 1_000_000 {
+        while without_a_name(child.id()) < 200_000 {
             assert!(begun.elapsed() < Duration::from_secs(120), "no state has gone to disk");
             assert_eq!(child.try_wait().expect("its own child"), None, "it ended before state went to disk");
             std::thread::sleep(Duration::from_millis(2));
