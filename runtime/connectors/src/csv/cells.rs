@@ -84,7 +84,11 @@ impl<'a> Cells<'a> {
     /// Start and end of a field in the chunk. A missing field's end is before its start.
     #[inline]
     pub(crate) fn bounds(&self, row: usize) -> (usize, usize) {
-        let row = self.number(row);
+        self.bounds_in_chunk(self.number(row))
+    }
+
+    #[inline(always)]
+    fn bounds_in_chunk(&self, row: usize) -> (usize, usize) {
         let at = row * self.width + self.column;
         let start = if self.column == 0 {
             self.starts[row] as usize
@@ -92,6 +96,24 @@ impl<'a> Cells<'a> {
             self.ends[at - 1] as usize + self.dialect.delimiter.len()
         };
         (start, self.ends[at] as usize)
+    }
+
+    /// Appends what `read` makes of each field, given its row here and its bounds. It is compiled for all rows and for some of
+    /// them, so that what holds for the column is decided once.
+    #[inline(always)]
+    pub(crate) fn read_all<T>(&self, to: &mut Vec<T>, mut read: impl FnMut(usize, usize, usize) -> T) {
+        // A copy of its own, which the compiler can keep in registers.
+        let cells = *self;
+        match cells.rows {
+            None => to.extend((0..cells.starts.len()).map(|row| {
+                let (start, end) = cells.bounds_in_chunk(row);
+                read(row, start, end)
+            })),
+            Some(rows) => to.extend(rows.iter().enumerate().map(|(row, &number)| {
+                let (start, end) = cells.bounds_in_chunk(number as usize);
+                read(row, start, end)
+            })),
+        }
     }
 
     /// How the field between these bounds is dressed.

@@ -1,6 +1,7 @@
 //! The fields of one column to an Arrow array: a typed loop a column, without allocation a field; texts are views into the
 //! chunk. What the loop's fast form can't read goes to the one full reading, which also says what is wrong.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -65,10 +66,8 @@ pub(crate) fn parse(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> A
         Type::Float32 => text_of!(Float32Type, number::float32),
         Type::Float64 => text_of!(Float64Type, number::float64),
         Type::Decimal(p, s) if *p <= dfc_ir::types::SHORT_PRECISION => {
-            let (scale, limit) = (*s, 10i64.pow(u32::from(*p)));
-            fixed::<Decimal64Type>(cells, cx, faults, |data, start, end| {
-                number::short_decimal_in(data, start, end, scale, limit)
-            })
+            let decimals = number::ShortDecimals::new(*s, 10i64.pow(u32::from(*p)));
+            fixed::<Decimal64Type>(cells, cx, faults, |data, start, end| decimals.read(data, start, end))
         }
         Type::Decimal(p, s) => {
             let (scale, limit) = (*s, 10i128.pow(u32::from(*p)));
@@ -127,33 +126,40 @@ fn fixed<T: ArrowPrimitiveType>(
 where
     T::Native: FromValue,
 {
-    let rows = cells.len();
-    let mut values: Vec<T::Native> = Vec::with_capacity(rows);
-    let mut valid = Validity::new(&cx.field.ty, rows);
-    // A copy of its own, which the compiler can keep in registers.
-    let cells = *cells;
+    let mut values: Vec<T::Native> = Vec::with_capacity(cells.len());
+    let mut valid = Validity::new(&cx.field.ty, cells.len());
     let (data, nulls) = (cells.data(), (!cx.nulls.is_empty()).then_some(cx.nulls));
-    for row in 0..rows {
-        let (start, end) = cells.bounds(row);
+    cells.read_all(&mut values, |row, start, end| {
         let is_read = start <= end && nulls.is_none_or(|nulls| data[start..end] != *nulls);
-        if is_read && let Some(value) = fast(data, start, end) {
-            values.push(value);
-            valid.push(true);
-            continue;
-        }
-        let value = match slow(&cells, cx, row) {
-            Ok(Some(value)) => T::Native::from_value(&value),
-            Ok(None) => None,
-            Err(fault) => {
-                faults.push(cells.number(row), cx.position, Some(cx.field.external_name()), fault);
-                None
-            }
+        let value = match is_read.then(|| fast(data, start, end)).flatten() {
+            Some(value) => Some(value),
+            None => seldom::<T>(cells, cx, row, faults),
         };
-        values.push(value.unwrap_or_default());
         valid.push(value.is_some());
-    }
+        value.unwrap_or_default()
+    });
     let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), valid.finish());
     Arc::new(array.with_data_type(arrow_type(&cx.field.ty.ty)))
+}
+
+/// What the fast form didn't read.
+#[cold]
+fn seldom<T: ArrowPrimitiveType>(
+    cells: &Cells,
+    cx: &ColumnContext,
+    row: usize,
+    faults: &mut Faults,
+) -> Option<T::Native>
+where
+    T::Native: FromValue,
+{
+    match slow(cells, cx, row) {
+        Ok(value) => value.and_then(|value| T::Native::from_value(&value)),
+        Err(fault) => {
+            faults.push(cells.number(row), cx.position, Some(cx.field.external_name()), fault);
+            None
+        }
+    }
 }
 
 /// The value of a field by the full reading; `None`: null.
@@ -212,64 +218,39 @@ impl Validity {
 
 /// Texts: views into the chunk, or into a buffer beside it where escapes had to be taken out.
 fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn(&str) -> bool) -> ArrayRef {
-    let rows = cells.len();
     let ty = &cx.field.ty;
     let is_json = ty.ty == Type::Json;
     let data = cx.text.as_slice();
-    let mut views: Vec<u128> = Vec::with_capacity(rows);
-    let mut valid = Validity::new(ty, rows);
+    let mut views: Vec<u128> = Vec::with_capacity(cells.len());
+    let mut valid = Validity::new(ty, cells.len());
     let mut beside: Vec<u8> = Vec::new();
     let (mut in_chunk, simple) = (false, cx.utf8 && !is_json);
-    for row in 0..rows {
-        let (start, end) = cells.bounds(row);
+    cells.read_all(&mut views, |row, start, end| {
         if simple && start <= end {
-            match cells.form(start, end) {
+            let bounds = match cells.form(start, end) {
                 Form::Plain if ty.nullable && &data[start..end] == cx.nulls => {
-                    views.push(0);
                     valid.push(false);
-                    continue;
+                    return 0;
                 }
-                Form::Plain => {
-                    in_chunk |= end - start > 12;
-                    views.push(view_into(data, start, end, 0));
-                    valid.push(true);
-                    continue;
-                }
-                Form::Enclosed => {
-                    in_chunk |= end - start - 2 > 12;
-                    views.push(view_into(data, start + 1, end - 1, 0));
-                    valid.push(true);
-                    continue;
-                }
-                Form::Dressed => {}
+                Form::Plain => Some((start, end)),
+                Form::Enclosed => Some((start + 1, end - 1)),
+                Form::Dressed => None,
+            };
+            if let Some((start, end)) = bounds {
+                in_chunk |= end - start > 12;
+                valid.push(true);
+                return view_into(data, start, end, 0);
             }
         }
-        let found = match cells.cell(row) {
-            Cell::Missing if ty.nullable => Ok(None),
-            Cell::Missing => Err(unexpected_null(&ty.ty)),
-            Cell::Plain(text) if text == cx.nulls && ty.nullable => Ok(None),
-            Cell::Plain(text) if text == cx.nulls && is_json => Err(unexpected_null(&ty.ty)),
-            Cell::Plain(text) => Ok(Some(std::borrow::Cow::Borrowed(text))),
-            Cell::Quoted(text) => Ok(Some(text)),
-            Cell::Damaged(text) => Err(damaged(text)),
-        };
-        let found = found.and_then(|text| match text {
-            Some(text) => match std::str::from_utf8(&text) {
-                Err(_) => Err(bad_encoding(&text)),
-                Ok(t) if !accepts(t) => Err(read(&text, &ty.ty, None).err().unwrap_or_else(|| bad_encoding(&text))),
-                Ok(_) => Ok(Some(text)),
-            },
-            None => Ok(None),
-        });
-        let view = match found {
+        let view = match any_text(cells, cx, row, &accepts) {
             Ok(None) => None,
-            Ok(Some(std::borrow::Cow::Borrowed(text))) => {
+            Ok(Some(Cow::Borrowed(text))) => {
                 // Borrowed from the chunk: its place there is the distance of the addresses.
                 let start = text.as_ptr() as usize - data.as_ptr() as usize;
                 in_chunk |= text.len() > 12;
                 Some(view_into(data, start, start + text.len(), 0))
             }
-            Ok(Some(std::borrow::Cow::Owned(text))) => {
+            Ok(Some(Cow::Owned(text))) => {
                 let start = beside.len();
                 beside.extend_from_slice(&text);
                 Some(view_into(&beside, start, start + text.len(), 1))
@@ -279,9 +260,9 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
                 None
             }
         };
-        views.push(view.unwrap_or(0));
         valid.push(view.is_some());
-    }
+        view.unwrap_or(0)
+    });
     // A column of short texts doesn't keep the chunk.
     let chunk = if in_chunk { cx.text.clone() } else { Buffer::from_vec(Vec::<u8>::new()) };
     let buffers: Arc<[Buffer]> = match (in_chunk, beside.is_empty()) {
@@ -295,8 +276,32 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, valid.finish()) })
 }
 
+/// A text of any form; `None`: null.
+fn any_text<'a>(
+    cells: &Cells<'a>,
+    cx: &ColumnContext,
+    row: usize,
+    accepts: &impl Fn(&str) -> bool,
+) -> Result<Option<Cow<'a, [u8]>>, Fault> {
+    let ty = &cx.field.ty;
+    let text = match cells.cell(row) {
+        Cell::Missing if ty.nullable => return Ok(None),
+        Cell::Missing => return Err(unexpected_null(&ty.ty)),
+        Cell::Plain(text) if text == cx.nulls && ty.nullable => return Ok(None),
+        Cell::Plain(text) if text == cx.nulls && ty.ty == Type::Json => return Err(unexpected_null(&ty.ty)),
+        Cell::Plain(text) => Cow::Borrowed(text),
+        Cell::Quoted(text) => text,
+        Cell::Damaged(text) => return Err(damaged(text)),
+    };
+    match std::str::from_utf8(&text) {
+        Err(_) => Err(bad_encoding(&text)),
+        Ok(t) if !accepts(t) => Err(read(&text, &ty.ty, None).err().unwrap_or_else(|| bad_encoding(&text))),
+        Ok(_) => Ok(Some(text)),
+    }
+}
+
 /// The view of a text: up to 12 bytes in the view itself, longer ones by prefix, buffer and offset.
-#[inline]
+#[inline(always)]
 fn view_into(data: &[u8], start: usize, end: usize, buffer: u32) -> u128 {
     let len = end - start;
     if len <= 12 {

@@ -20,9 +20,6 @@ const ROOM: usize = 96;
 const PIECE: usize = 16;
 /// Texts up to so many bytes stand in their views.
 const IN_VIEW: u32 = 12;
-/// Texts up to so many bytes are copied by one piece where that is possible.
-const SHORT: usize = 32;
-
 /// Rows whose texts are fetched together.
 const TOGETHER: usize = 64;
 
@@ -105,6 +102,8 @@ pub(super) fn lines(
 ) -> Vec<u8> {
     let mut lines = Lines { bytes: vec![0; guess], at: 0 };
     let mut scratch = Vec::new();
+    // One byte or two.
+    let line_end = [style.line_end[0], *style.line_end.last().unwrap_or(&b'\n')];
     for row in 0..rows {
         if row % TOGETHER == 0 {
             columns.iter().for_each(|column| column.values.fetch(row..rows.min(row + TOGETHER)));
@@ -119,7 +118,9 @@ pub(super) fn lines(
             lines.at += 1;
         }
         lines.at -= usize::from(!columns.is_empty());
-        lines.append(style.line_end);
+        lines.room(0);
+        lines.bytes[lines.at..lines.at + 2].copy_from_slice(&line_end);
+        lines.at += style.line_end.len();
     }
     lines.bytes.truncate(lines.at);
     lines.bytes
@@ -165,10 +166,11 @@ impl Lines {
             },
             Values::Date(values) => {
                 let (year, month, day) = civil_from_days(values[row]);
-                let year = year as u32;
-                let ([a, b], [c, d]) = (pair(year / 100), pair(year % 100));
-                let ([e, f], [g, h]) = (pair(month), pair(day));
-                self.bytes[self.at..self.at + 10].copy_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
+                let digits = ascii(eight_digits(year as u32 * 10_000 + month * 100 + day));
+                let dash = u64::from(b'-');
+                let start = digits & 0xffff_ffff | dash << 32 | (digits >> 32 & 0xffff) << 40 | dash << 56;
+                self.bytes[self.at..self.at + 8].copy_from_slice(&start.to_le_bytes());
+                self.bytes[self.at + 8..self.at + 10].copy_from_slice(&((digits >> 48) as u16).to_le_bytes());
                 self.at += 10;
             }
             Values::Text(views, buffers) => {
@@ -188,20 +190,13 @@ impl Lines {
                 }
                 let buffer = buffers[(view >> 64) as u32 as usize].as_slice();
                 let start = (view >> 96) as u32 as usize;
+                let text = &buffer[start..start + len];
                 self.room(len);
-                match buffer.get(start..start + SHORT) {
-                    Some(window) if len <= SHORT => self.bytes[self.at..self.at + SHORT].copy_from_slice(window),
-                    _ => self.bytes[self.at..self.at + len].copy_from_slice(&buffer[start..start + len]),
-                }
-                let end = self.at + len;
-                self.bytes[end..end + PIECE].fill(0);
-                let written = &self.bytes[self.at..end + PIECE];
-                let hit = written.as_chunks::<PIECE>().0.iter().fold(false, |hit, piece| hit | special(piece, style));
-                if hit {
-                    quoted(&buffer[start..start + len], scratch);
-                    self.take(scratch);
+                if self.copied(text, style) {
+                    self.at += len;
                 } else {
-                    self.at = end;
+                    quoted(text, scratch);
+                    self.take(scratch);
                 }
             }
             Values::Plain(write) => self.other(write, row, scratch),
@@ -212,6 +207,24 @@ impl Lines {
                 self.take(scratch);
             }
         }
+    }
+
+    /// Copies a text of more than 12 bytes to its place, for which there is room. Gives whether it may stand there without quotes.
+    #[inline]
+    fn copied(&mut self, text: &[u8], style: &LineStyle<'_>) -> bool {
+        let out = &mut self.bytes[self.at..self.at + text.len()];
+        let (Some(last), Some(end)) = (text.last_chunk::<PIECE>(), out.last_chunk_mut::<PIECE>()) else {
+            out.copy_from_slice(text);
+            return !text.iter().fold(false, |hit, &byte| hit | is_special(byte, style));
+        };
+        // The last piece covers some bytes again.
+        *end = *last;
+        let mut hit = special(last, style);
+        for (piece, out) in text.as_chunks::<PIECE>().0.iter().zip(out.as_chunks_mut::<PIECE>().0) {
+            *out = *piece;
+            hit |= special(piece, style);
+        }
+        !hit
     }
 
     fn other(&mut self, write: &WriteText<'_>, row: usize, scratch: &mut Vec<u8>) {
@@ -227,64 +240,139 @@ impl Lines {
     /// A number of that many decimals.
     #[inline]
     fn number(&mut self, negative: bool, magnitude: u64, scale: usize) {
-        // Digits up to byte 20; what is copied beyond them doesn't count.
-        let mut digits = [b'0'; 48];
-        let mut rest = magnitude;
-        let mut first = 20;
-        while rest >= 100 {
-            first -= 2;
-            digits[first..first + 2].copy_from_slice(&pair((rest % 100) as u32));
-            rest /= 100;
-        }
-        if rest >= 10 {
-            first -= 2;
-            digits[first..first + 2].copy_from_slice(&pair(rest as u32));
-        } else {
-            first -= 1;
-            digits[first] = b'0' + rest as u8;
-        }
+        const EIGHT: u64 = 100_000_000;
         let out = &mut self.bytes[self.at..self.at + 64];
         out[0] = b'-';
         let sign = usize::from(negative);
-        if scale == 0 {
-            out[sign..sign + 20].copy_from_slice(&digits[first..first + 20]);
-            self.at += sign + 20 - first;
-            return;
+        let out = &mut out[sign..];
+        // All digits are made at once; the zeros before the number are then shifted out.
+        if magnitude < EIGHT && scale < 8 {
+            let digits = eight_digits(magnitude as u32);
+            let zeros = ((digits | 1 << 56).trailing_zeros() / 8) as usize;
+            let digits = ascii(digits);
+            let whole = (8 - zeros).saturating_sub(scale).max(1);
+            // Of the digits before the point only so many are written.
+            out[..8].copy_from_slice(&(digits >> (8 * (8 - scale - whole))).to_le_bytes());
+            if scale == 0 {
+                self.at += sign + whole;
+                return;
+            }
+            out[whole] = b'.';
+            out[whole + 1..whole + 9].copy_from_slice(&(digits >> (8 * (8 - scale))).to_le_bytes());
+            self.at += sign + whole + 1 + scale;
+        } else if magnitude < EIGHT * EIGHT && scale < 16 {
+            let (high, low) = (eight_digits((magnitude / EIGHT) as u32), eight_digits((magnitude % EIGHT) as u32));
+            let digits = u128::from(high) | u128::from(low) << 64;
+            let zeros = ((digits | 1 << 120).trailing_zeros() / 8) as usize;
+            let digits = u128::from(ascii(high)) | u128::from(ascii(low)) << 64;
+            let whole = (16 - zeros).saturating_sub(scale).max(1);
+            out[..16].copy_from_slice(&(digits >> (8 * (16 - scale - whole))).to_le_bytes());
+            if scale == 0 {
+                self.at += sign + whole;
+                return;
+            }
+            out[whole] = b'.';
+            out[whole + 1..whole + 17].copy_from_slice(&(digits >> (8 * (16 - scale))).to_le_bytes());
+            self.at += sign + whole + 1 + scale;
+        } else {
+            self.at += sign + large(out, magnitude, scale);
         }
-        // A zero stands before the point at least. (A scale is at most 18, so there is one before the digits.)
-        let first = first.min(19 - scale);
-        let whole = 20 - scale - first;
-        out[sign..sign + 20].copy_from_slice(&digits[first..first + 20]);
-        out[sign + whole] = b'.';
-        out[sign + whole + 1..sign + whole + 21].copy_from_slice(&digits[20 - scale..40 - scale]);
-        self.at += sign + whole + 1 + scale;
     }
 }
 
-/// Two digits.
+/// Writes any number of that many decimals; gives its length.
+fn large(out: &mut [u8], magnitude: u64, scale: usize) -> usize {
+    // (A scale is at most 18, so there is a zero for the place before the point.)
+    let mut digits = [b'0'; 20];
+    let (mut rest, mut first) = (magnitude, 20);
+    while rest > 0 {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let (whole, decimals) = digits[first.min(19 - scale)..].split_at(20 - scale - first.min(19 - scale));
+    out[..whole.len()].copy_from_slice(whole);
+    if scale == 0 {
+        return whole.len();
+    }
+    out[whole.len()] = b'.';
+    out[whole.len() + 1..whole.len() + 1 + scale].copy_from_slice(decimals);
+    whole.len() + 1 + scale
+}
+
+/// The digits of a number below 10⁸, each in its byte, the first in the lowest: four, two and one at a time are divided off, all at once.
 #[inline]
-fn pair(n: u32) -> [u8; 2] {
-    const PAIRS: [[u8; 2]; 100] = {
-        let mut pairs = [[0; 2]; 100];
-        let mut n = 0;
-        while n < 100 {
-            pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-            n += 1;
-        }
-        pairs
-    };
-    PAIRS[n as usize % 100]
+fn eight_digits(n: u32) -> u64 {
+    let fours = u64::from(n / 10_000) | u64::from(n % 10_000) << 32;
+    let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let tens = (twos * 103) >> 10 & 0x000f_000f_000f_000f;
+    tens | (twos - tens * 10) << 8
+}
+
+/// Digits as characters.
+#[inline]
+fn ascii(digits: u64) -> u64 {
+    digits | 0x3030_3030_3030_3030
 }
 
 /// Whether one of the bytes has to be quoted.
 #[inline]
 fn special(piece: &[u8; PIECE], style: &LineStyle<'_>) -> bool {
     // Without a branch, so that all bytes are compared at once.
-    let of = |byte: &u8| {
-        (*byte == style.delimiter) as u8
-            | (*byte == style.quote) as u8
-            | (*byte == b'\n') as u8
-            | (*byte == b'\r') as u8
-    };
-    piece.iter().fold(0, |hit, byte| hit | of(byte)) != 0
+    piece.iter().fold(0, |hit, &byte| hit | is_special(byte, style) as u8) != 0
+}
+
+#[inline]
+fn is_special(byte: u8, style: &LineStyle<'_>) -> bool {
+    (byte == style.delimiter) | (byte == style.quote) | (byte == b'\n') | (byte == b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_library_writes_them() {
+        let magnitudes = (0..20).flat_map(|n| {
+            let power = 10u64.saturating_pow(n);
+            [power - 1, power, power + 1, power / 7, power.saturating_mul(9)]
+        });
+        for magnitude in magnitudes.chain([u64::MAX, 99_999_999, 100_000_000, 9_999_999_999_999_999, 10_203_040]) {
+            for scale in 0..19 {
+                for negative in [false, true] {
+                    let mut lines = Lines { bytes: vec![b'x'; 2 * ROOM], at: 3 };
+                    lines.number(negative, magnitude, scale);
+                    let digits = format!("{magnitude:0width$}", width = scale + 1);
+                    let (whole, decimals) = digits.split_at(digits.len() - scale);
+                    let (sign, point) = (if negative { "-" } else { "" }, if scale > 0 { "." } else { "" });
+                    let expected = format!("xxx{sign}{whole}{point}{decimals}");
+                    assert_eq!(std::str::from_utf8(&lines.bytes[..lines.at]), Ok(expected.as_str()), "scale {scale}");
+                }
+            }
+        }
+        assert!(
+            (0..100_000_000u32)
+                .step_by(997)
+                .all(|n| ascii(eight_digits(n)).to_le_bytes() == *format!("{n:08}").as_bytes())
+        );
+    }
+
+    #[test]
+    fn texts_of_any_length_are_copied_and_looked_at() {
+        let style = LineStyle { delimiter: b',', quote: b'"', line_end: b"\n" };
+        for len in 13..70 {
+            let plain: Vec<u8> = (0..len).map(|k| b'a' + (k % 26) as u8).collect();
+            let mut lines = Lines { bytes: vec![0; len + ROOM], at: 1 };
+            assert!(lines.copied(&plain, &style));
+            assert_eq!(lines.bytes[1..=len], plain);
+            for at in 0..len {
+                for byte in *b",\"\n\r" {
+                    let mut text = plain.clone();
+                    text[at] = byte;
+                    assert!(!lines.copied(&text, &style), "{byte} at {at} of {len}");
+                }
+            }
+        }
+    }
 }

@@ -5,27 +5,22 @@
 pub(crate) const DAY: i64 = 86_400_000_000;
 const SECOND: i64 = 1_000_000;
 
-/// Days since 1970-01-01 of a proleptic Gregorian date. After Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-/// The year is 1 or later.
+/// Year, month and day of a number of days since 1970-01-01. After Neri and Schneider, "Euclidean affine functions and their application to
+/// calendar algorithms" (2022): years that begin in March, their months and days by products and shifts.
 #[inline]
-pub(crate) fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
-    let (y, shifted) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
-    (y * 365 + y / 4 - y / 100 + y / 400 + day_of_year) as i32 - 719_468
-}
-
-/// Year, month and day of a number of days since 1970-01-01.
 pub(crate) fn civil_from_days(days: i32) -> (i32, u32, u32) {
-    let z = i64::from(days) + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 } as u32;
-    let year = (year_of_era + era * 400) as i32 + i32::from(month <= 2);
-    (year, month, day)
+    // So many times 400 years earlier nothing is negative.
+    const ERAS: i64 = 14_700;
+    let from_march = (i64::from(days) + 719_468 + ERAS * 146_097) as u64;
+    let quarters = 4 * from_march + 3;
+    let (century, of_century) = (quarters / 146_097, (quarters % 146_097 / 4) as u32);
+    let product = u64::from(4 * of_century + 3) * 2_939_745;
+    let (year, of_year) = (century * 100 + (product >> 32), product as u32 / 2_939_745 / 4);
+    let months = 2_141 * of_year + 197_913;
+    let (month, day) = (months >> 16, (months & 0xffff) / 2_141 + 1);
+    let next = of_year >= 306;
+    let year = year as i64 - ERAS * 400 + i64::from(next);
+    (year as i32, if next { month - 12 } else { month }, day)
 }
 
 #[inline]
@@ -37,32 +32,47 @@ fn two(text: &[u8], at: usize) -> Option<u32> {
 /// `YYYY-MM-DD`, years 0001 to 9999: days since 1970-01-01.
 #[inline]
 pub(crate) fn date(text: &[u8]) -> Option<i32> {
-    let &[y0, y1, y2, y3, a, m0, m1, b, d0, d1] = text else { return None };
-    // All bytes at once: that of a digit becomes at most 9, that of a dash 0; what is more has its highest bit set by the sum.
-    const FORM: u64 = u64::from_le_bytes(*b"0000-00-");
+    let &[c0, c1, y0, y1, a, m0, m1, b, d0, d1] = text else { return None };
+    // Eight bytes at once: that of a digit becomes at most 9, that of a dash 0; what is more has its highest bit set by the sum.
+    const FORM: u64 = u64::from_le_bytes(*b"00-00-00");
     const TOP: u64 = 0x8080_8080_8080_8080;
-    let word = u64::from_le_bytes([y0, y1, y2, y3, a, m0, m1, b]) ^ FORM;
-    let digit = |at: u32| (word >> (8 * at)) as u32 & 0xff;
-    let (tens, ones) = (d0.wrapping_sub(b'0'), d1.wrapping_sub(b'0'));
-    if (word.wrapping_add(0x7f76_767f_7676_7676) | word) & TOP != 0 || tens > 9 || ones > 9 {
+    let word = u64::from_le_bytes([y0, y1, a, m0, m1, b, d0, d1]) ^ FORM;
+    let (tens, ones) = (c0.wrapping_sub(b'0'), c1.wrapping_sub(b'0'));
+    if (word.wrapping_add(0x7676_7f76_767f_7676) | word) & TOP != 0 || tens > 9 || ones > 9 {
         return None;
     }
-    let year = digit(0) * 1000 + digit(1) * 100 + digit(2) * 10 + digit(3);
-    let (month, day) = (digit(5) * 10 + digit(6), u32::from(tens) * 10 + u32::from(ones));
-    if year == 0 || !(1..=12).contains(&month) || day == 0 || day > 28 && day > days_in_month(year, month) {
+    // Each byte ten times, and the one after it: two digits are a number where the first of them stood.
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let two = |at: u32| (pairs >> (8 * at)) as u32 & 0xff;
+    let (century, in_century, month, day) = (u32::from(tens) * 10 + u32::from(ones), two(0), two(3), two(6));
+    let leap = in_century.is_multiple_of(4) && (in_century != 0 || century.is_multiple_of(4));
+    let (before, length) = MONTHS[usize::from(leap)][month as usize & 15];
+    let year = century * 100 + in_century;
+    if year == 0 || month > 12 || day.wrapping_sub(1) >= u32::from(length) {
         return None;
     }
-    Some(days_from_civil(year, month, day))
+    // Whole years before this one, of them a leap day in each fourth but not in the hundredths, but in the four hundredths.
+    let (years, hundreds) = (year - 1, century - u32::from(in_century == 0));
+    let days = years * 365 + years / 4 - hundreds + hundreds / 4 + u32::from(before) + day;
+    Some(days as i32 - 719_163)
 }
 
-fn days_in_month(year: u32, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
-        2 => 28,
-        _ => 31,
+/// Days before each month and its length, in years without and with a leap day; months that don't exist have no days.
+const MONTHS: [[(u16, u8); 16]; 2] = {
+    let mut months = [[(0, 0); 16]; 2];
+    let mut leap = 0;
+    while leap < 2 {
+        let lengths = [31, 28 + leap as u8, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        let (mut month, mut before) = (1, 0);
+        while month <= 12 {
+            months[leap][month] = (before, lengths[month - 1]);
+            before += lengths[month - 1] as u16;
+            month += 1;
+        }
+        leap += 1;
     }
-}
+    months
+};
 
 /// `HH:MM:SS`, `HH:MM:SS.f` with up to six digits: microseconds since midnight.
 pub(crate) fn time(text: &[u8]) -> Option<i64> {
@@ -100,6 +110,13 @@ pub(crate) fn timestamp(text: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
+    /// Days since 1970-01-01 of a proleptic Gregorian date, by another way than [`date`] goes. The year is 1 or later.
+    fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
+        let (y, shifted) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+        let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+        (y * 365 + y / 4 - y / 100 + y / 400 + day_of_year) as i32 - 719_468
+    }
+
     #[test]
     fn dates_are_days_of_the_calendar() {
         assert_eq!(date(b"1970-01-01"), Some(0));
@@ -118,10 +135,19 @@ mod tests {
             "20-6-01-01",
             "2026/01/01",
             "2026-01-1\u{b2}",
+            "1900-02-29",
+            "2100-02-29",
+            "2026-04-31",
+            "2026-00-10",
+            "2026-99-10",
+            "2026-10-00",
+            "2026-10-99",
+            "/026-10-09",
+            ":026-10-09",
         ] {
             assert_eq!(date(text.as_bytes()), None, "{text}");
         }
-        for days in (-719_162..2_932_897).step_by(97) {
+        for days in (-719_162..2_932_897).step_by(5) {
             let (y, m, d) = civil_from_days(days);
             assert_eq!(days_from_civil(y as u32, m, d), days);
             assert_eq!(date(format!("{y:04}-{m:02}-{d:02}").as_bytes()), Some(days));
