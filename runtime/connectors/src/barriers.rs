@@ -19,6 +19,11 @@ impl Wanted {
         // A list is whole whoever panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(number);
     }
+
+    /// Whether one is wanted that nobody has noticed.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
 }
 
 /// Barriers that were noticed, with the positions at each; part of what the source's lock protects.

@@ -232,7 +232,8 @@ pub(crate) fn read_in_runs(
     panic!("the source comes to no end")
 }
 
-fn values(batches: &[Batch], schema: &Schema) -> Vec<Vec<Value<'static>>> {
+/// All values, row by row.
+pub(crate) fn values(batches: &[Batch], schema: &Schema) -> Vec<Vec<Value<'static>>> {
     let row = |batch: &Batch, row: usize| {
         batch.columns.iter().zip(&schema.fields).map(|(c, f)| value_at(c, &f.ty.ty, row).into_owned()).collect()
     };

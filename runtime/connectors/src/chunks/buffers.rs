@@ -2,7 +2,7 @@
 //! write to, and new memory must be filled with zeros before. It may not know what the text means.
 
 use std::io::ErrorKind;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_buffer::Buffer;
@@ -12,8 +12,10 @@ use crate::ConnectError;
 use crate::files::{Input, io_error};
 
 /// Most buffers that wait to be used again, and bytes of the largest that may.
-const WAITING: usize = 8;
+const WAITING: usize = 64;
 const LARGEST: usize = 2 * CHUNK_BOUNDS.1;
+/// Room before a piece of a file for what the piece before left over.
+pub(super) const HEAD: usize = 64 << 10;
 
 /// Buffers that nobody uses.
 #[derive(Default)]
@@ -29,6 +31,21 @@ impl Buffers {
     /// Any buffer.
     fn any(&self) -> Vec<u8> {
         self.waiting().pop().unwrap_or_default()
+    }
+
+    /// A buffer with that room and for a piece of so many bytes behind it; it may be longer.
+    pub(super) fn with_head(&self, piece: usize) -> Vec<u8> {
+        let mut bytes = self.any();
+        if bytes.len() < HEAD + piece {
+            bytes.resize(HEAD + piece, 0);
+        }
+        bytes
+    }
+
+    /// Hands out what stands in a buffer, which comes back when nobody needs it any more.
+    pub(super) fn lend(self: &Arc<Self>, bytes: Vec<u8>, text: Range<usize>) -> Buffer {
+        let lent = Lent { bytes, owner: self.clone() };
+        Buffer::from(bytes::Bytes::from_owner(lent)).slice_with_length(text.start, text.len())
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
@@ -108,8 +125,7 @@ impl Pending {
         bytes[..rest.len()].copy_from_slice(rest);
         self.len = rest.len();
         let bytes = std::mem::replace(&mut self.bytes, bytes);
-        let lent = Lent { bytes, owner: self.buffers.clone() };
-        Buffer::from(bytes::Bytes::from_owner(lent)).slice_with_length(0, end)
+        self.buffers.lend(bytes, 0..end)
     }
 
     /// Leaves out the first bytes.

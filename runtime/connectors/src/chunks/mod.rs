@@ -1,10 +1,11 @@
-//! Cuts text files into chunks of whole records, one after another behind a lock; the tasks parse the chunks in parallel. The position
-//! of a barrier is the end of the last chunk that was handed out before it. `discovery` says which files there are, `opening` finds a file's first record, or the one where a
+//! Cuts text files into chunks of whole records, one after another; the tasks parse the chunks in parallel, and read plain files in parallel
+//! too (`ahead`); other input is read and cut behind a lock. The position of a barrier is the end of the last chunk that was handed out before it. `discovery` says which files there are, `opening` finds a file's first record, or the one where a
 //! checkpoint goes on. It may not know the format: a [`Format`] says where records end.
 //!
 //! Files are read in blocks rather than mapped: a mapped file that somebody truncates would end the process, and the copy
 //! costs little beside the parsing.
 
+mod ahead;
 mod buffers;
 mod discovery;
 #[cfg(test)]
@@ -14,13 +15,15 @@ mod opening;
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::barriers::{Answered, Noticed, Wanted};
 use crate::files::{Compression, Encoding, FilePosition, InputFile};
 use crate::locate::Chunk;
 use crate::{ConnectError, Next, Positions, SourceCounters, SplitPosition};
+use ahead::{Ahead, Part};
+use arrow_buffer::Buffer;
 use buffers::Buffers;
 pub(crate) use discovery::Watch;
 use opening::Current;
@@ -45,8 +48,14 @@ pub(crate) trait Format: Send + Sync + 'static {
     /// When the file doesn't fit what is declared.
     fn start(&self, data: &[u8], whole: bool, file: &str) -> Result<Option<(usize, Self::Layout)>, ConnectError>;
 
+    /// What a reader keeps of the search for records between finding and parsing them.
+    type Found: Default + Send;
+
     /// The whole records of data that starts at a record.
     fn cut(&self, data: &[u8]) -> Option<Whole>;
+
+    /// The same for the reader that parses them next: it keeps what was found on the way. With `all`, the data ends where a record does.
+    fn find(&self, data: &[u8], all: bool, found: &mut Self::Found) -> Option<Whole>;
 
     /// Number of records in `data`, at most `max`, and where the last counted one ends.
     fn count(&self, data: &[u8], layout: &Self::Layout, max: u64) -> (u64, usize);
@@ -104,7 +113,11 @@ pub(crate) struct TextFiles<F: Format> {
     buffers: Arc<Buffers>,
     /// Why it can't be read again, or gone on with.
     once: Option<String>,
+    /// All of it is wanted, and all of it is there: plain files may be read in pieces.
+    by_pieces: bool,
     state: Mutex<State<F::Layout>>,
+    /// A piece's turn is over, or all is.
+    moved: Condvar,
 }
 
 struct State<L> {
@@ -140,6 +153,16 @@ pub(crate) struct Turn {
     ended: bool,
 }
 
+/// What is to be done next.
+enum Step<L> {
+    /// This is handed out.
+    Give(Piece<L>),
+    /// This is to be read.
+    Read(Part),
+    /// Others are reading the rest.
+    Wait,
+}
+
 /// What a reader gets.
 pub(crate) enum Piece<L> {
     /// Records, and what the start of their file says about them.
@@ -153,20 +176,38 @@ impl<F: Format> TextFiles<F> {
     ///
     /// # Errors
     /// When a file can't be read further; the source is at its end then.
-    pub(crate) fn take(&self, turn: &mut Turn) -> Result<Piece<F::Layout>, ConnectError> {
+    pub(crate) fn take(&self, turn: &mut Turn, found: &mut F::Found) -> Result<Piece<F::Layout>, ConnectError> {
         let mut state = self.state();
         if turn.ended {
             return Ok(Piece::Other(Next::End));
         }
-        self.notice(&mut state);
-        if let Some(number) = state.noticed.answer(&mut turn.answered) {
-            return Ok(Piece::Other(Next::Barrier(number)));
-        }
-        let result = self.advance(&mut state);
+        let result = loop {
+            state = self.settled(state);
+            self.notice(&mut state);
+            if let Some(number) = state.noticed.answer(&mut turn.answered) {
+                return Ok(Piece::Other(Next::Barrier(number)));
+            }
+            match self.advance(&mut state) {
+                Ok(Step::Give(piece)) => break Ok(piece),
+                Ok(Step::Read(part)) => {
+                    drop(state);
+                    let read = self.read_part(&part, found);
+                    state = self.state();
+                    match read {
+                        Ok(None) => {}
+                        Ok(Some(piece)) => break Ok(piece),
+                        Err(error) => break Err(error),
+                    }
+                }
+                Ok(Step::Wait) => state = self.wait(state),
+                Err(error) => break Err(error),
+            }
+        };
         if !matches!(result, Ok(Piece::Chunk(..) | Piece::Other(Next::Wait(_)))) {
             state.done = true;
             state.close();
             turn.ended = true;
+            self.moved.notify_all();
         }
         result
     }
@@ -199,7 +240,7 @@ impl<F: Format> TextFiles<F> {
 
     /// See [`crate::Source::positions`].
     pub(crate) fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
-        let mut state = self.state();
+        let mut state = self.settled(self.state());
         // All readers may have ended before the barrier was wanted.
         self.notice(&mut state);
         match state.noticed.report(number) {
@@ -211,6 +252,14 @@ impl<F: Format> TextFiles<F> {
     fn state(&self) -> MutexGuard<'_, State<F::Layout>> {
         // A reader that panicked has ended the job; what the lock protects is still usable for the others' end.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a barrier is wanted: when all that was taken before it has been cut, and its position is known.
+    fn settled<'s>(&self, mut state: MutexGuard<'s, State<F::Layout>>) -> MutexGuard<'s, State<F::Layout>> {
+        while !state.done && state.ahead().is_some_and(|ahead| ahead.is_busy()) && self.wanted.is_any() {
+            state = self.wait(state);
+        }
+        state
     }
 
     fn notice(&self, state: &mut State<F::Layout>) {
@@ -230,10 +279,10 @@ impl<F: Format> TextFiles<F> {
         });
     }
 
-    fn advance(&self, state: &mut State<F::Layout>) -> Result<Piece<F::Layout>, ConnectError> {
+    fn advance(&self, state: &mut State<F::Layout>) -> Result<Step<F::Layout>, ConnectError> {
         loop {
             if state.done || self.cancelled.load(Ordering::Relaxed) {
-                return Ok(Piece::Other(Next::End));
+                return Ok(Step::Give(Piece::Other(Next::End)));
             }
             let State { files, current, .. } = state;
             let Some(current) = current else {
@@ -249,10 +298,10 @@ impl<F: Format> TextFiles<F> {
                     }
                     continue;
                 }
-                let Some(poll) = self.options.watch.follow else { return Ok(Piece::Other(Next::End)) };
+                let Some(poll) = self.options.watch.follow else { return Ok(Step::Give(Piece::Other(Next::End))) };
                 let since = state.looked_at.elapsed();
                 if since < poll {
-                    return Ok(Piece::Other(Next::Wait(poll - since)));
+                    return Ok(Step::Give(Piece::Other(Next::Wait(poll - since))));
                 }
                 state.looked_at = Instant::now();
                 if discovery::look(files, &self.path, &self.options)? {
@@ -260,6 +309,24 @@ impl<F: Format> TextFiles<F> {
                 }
                 continue;
             };
+            if self.by_pieces
+                && current.pending.len() < state.target
+                && let Some(size) = files[current.number].file.size
+            {
+                current.read_ahead(size);
+            }
+            if let Some(ahead) = &mut current.ahead {
+                if let Some(part) = ahead.take(&current.name, state.target) {
+                    return Ok(Step::Read(part));
+                }
+                if ahead.is_busy() {
+                    return Ok(Step::Wait);
+                }
+                let number = current.number;
+                state.close();
+                state.files[number].ended = true;
+                continue;
+            }
             let mut wanted = state.target;
             let Whole { end, lines } = loop {
                 current.fill(wanted)?;
@@ -276,11 +343,7 @@ impl<F: Format> TextFiles<F> {
                     break whole;
                 }
                 if wanted >= MAX_RECORD {
-                    return Err(ConnectError::new(
-                        "R0208",
-                        format!("`{}`: the row at line {} is longer than 512 MiB", current.name, current.line),
-                    )
-                    .help("is a quote opened there that is never closed?"));
+                    return Err(too_long(&current.name, current.line));
                 }
                 wanted *= 2;
             };
@@ -305,27 +368,54 @@ impl<F: Format> TextFiles<F> {
                     state.done = true;
                 }
             }
-            let chunk_start = (current.offset, current.line);
-            current.pass(&text, lines);
-            if self.options.chunk.is_none() {
-                let per_row = text.len() / lines.max(1);
-                state.target = (per_row * CHUNK_ROWS).clamp(CHUNK_BOUNDS.0, CHUNK_BOUNDS.1);
-            }
-            let seq = state.seq;
-            state.seq += 1;
-            let chunk = Chunk {
-                seq,
-                text,
-                file: current.name.clone(),
-                offset: (self.options.encoding == Encoding::Utf8).then_some(chunk_start.0),
-                line: chunk_start.1,
-            };
-            return Ok(Piece::Chunk(chunk, layout));
+            return Ok(Step::Give(self.hand_out(state, text, lines)));
         }
+    }
+
+    /// Hands out records of the current file, and notes that.
+    fn hand_out(&self, state: &mut State<F::Layout>, text: Buffer, lines: usize) -> Piece<F::Layout> {
+        let State { current, target, seq, .. } = state;
+        let Some(current) = current else { return Piece::Other(Next::End) };
+        let (offset, line) = (current.offset, current.line);
+        current.pass(&text, lines);
+        if self.options.chunk.is_none() {
+            let per_row = text.len() / lines.max(1);
+            *target = (per_row * CHUNK_ROWS).clamp(CHUNK_BOUNDS.0, CHUNK_BOUNDS.1);
+        }
+        let chunk = Chunk {
+            seq: *seq,
+            text,
+            file: current.name.clone(),
+            offset: (self.options.encoding == Encoding::Utf8).then_some(offset),
+            line,
+        };
+        *seq += 1;
+        Piece::Chunk(chunk, current.layout.clone())
     }
 }
 
+/// The error of a record that is longer than any may be.
+fn too_long(file: &str, line: u64) -> ConnectError {
+    ConnectError::new("R0208", format!("`{file}`: the row at line {line} is longer than 512 MiB"))
+        .help("is a quote opened there that is never closed?")
+}
+
 impl<L> State<L> {
+    /// How far the current file has been read by pieces, if it is.
+    fn ahead(&mut self) -> Option<&mut Ahead> {
+        self.current.as_mut()?.ahead.as_mut()
+    }
+
+    /// Line of the current file's next record.
+    fn line(&self) -> u64 {
+        self.current.as_ref().map_or(0, |current| current.line)
+    }
+
+    /// Whether there is more in the current file than was when it was found.
+    fn has_grown(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| self.files[current.number].has_grown())
+    }
+
     /// Closes the current file and notes how far it was read.
     fn close(&mut self) {
         if let Some(current) = self.current.take() {

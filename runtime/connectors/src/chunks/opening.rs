@@ -2,15 +2,17 @@
 //! goes on. A file that can't be entered in the middle is read again up to there, and thrown away. Files that a checkpoint knows are
 //! compared with what they were.
 
+use std::fs::File;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
+use super::ahead::{Ahead, CAN};
 use super::buffers::Pending;
 use super::discovery::first_files;
 use super::{FIRST_CHUNK, Format, MAX_RECORD, State, TextFiles, TextOptions, Tracked, Whole};
 use crate::barriers::{Noticed, Wanted};
-use crate::files::{FilePosition, Input, InputFile, Tail, open_input, open_middle, other_file};
+use crate::files::{FilePosition, Input, InputFile, Tail, open_input, open_plain, other_file};
 use crate::{ConnectError, OpenContext, SourceCounters};
 
 /// Bytes that are read at once where text is thrown away.
@@ -28,7 +30,11 @@ pub(super) struct Current<L> {
     pub offset: u64,
     pub line: u64,
     pub layout: Arc<L>,
+    /// How far it was read by pieces, where it is.
+    pub ahead: Option<Ahead>,
     input: Input,
+    /// A plain file itself.
+    file: Option<File>,
     tail: Tail,
 }
 
@@ -53,6 +59,8 @@ impl<F: Format> TextFiles<F> {
             },
             buffers: Arc::default(),
             once: read_once(&files),
+            by_pieces: CAN && options.watch.follow.is_none() && cx.limit_rows.is_none(),
+            moved: Condvar::new(),
             options,
             state: Mutex::new(State {
                 files,
@@ -100,22 +108,22 @@ impl<F: Format> TextFiles<F> {
     ) -> Result<Option<Current<F::Layout>>, ConnectError> {
         let Tracked { file, at, .. } = tracked;
         let Some(mut current) = self.open_start(number, file, counters)? else { return Ok(None) };
-        if at.byte <= current.offset {
-            return Ok(Some(current));
-        }
-        match &file.path {
-            Some(path) if self.options.is_plain(file) => {
-                let before = at.text_before(path, &file.name)?;
-                current.tail = Tail::default();
-                current.tail.push(&before);
-                current.input = open_middle(file, at.byte, counters)?;
-                current.pending.clear();
-                current.ended = file.size == Some(at.byte);
+        if at.byte > current.offset {
+            match &file.path {
+                Some(path) if self.options.is_plain(file) => {
+                    let before = at.text_before(path, &file.name)?;
+                    current.tail = Tail::default();
+                    current.tail.push(&before);
+                    let (input, same) = open_plain(file, at.byte, counters)?;
+                    (current.input, current.file) = (input, Some(same));
+                    current.pending.clear();
+                    current.ended = file.size == Some(at.byte);
+                }
+                _ => self.skip(&mut current, at)?,
             }
-            _ => self.skip(&mut current, at)?,
+            (current.offset, current.line) = (at.byte, at.line);
+            current.end_line()?;
         }
-        (current.offset, current.line) = (at.byte, at.line);
-        current.end_line()?;
         Ok(Some(current))
     }
 
@@ -151,7 +159,15 @@ impl<F: Format> TextFiles<F> {
         counters: &Arc<SourceCounters>,
     ) -> Result<Option<Current<F::Layout>>, ConnectError> {
         let grows = self.options.watch.by_lines();
-        let mut input = open_input(file, self.options.compression, self.options.encoding, counters, &self.cancelled)?;
+        let (mut input, same) = match file.size {
+            Some(size) if size > 0 && self.options.is_plain(file) => {
+                open_plain(file, 0, counters).map(|(input, same)| (input, Some(same)))?
+            }
+            _ => {
+                let TextOptions { compression, encoding, .. } = self.options;
+                (open_input(file, compression, encoding, counters, &self.cancelled)?, None)
+            }
+        };
         let mut wanted = self.options.chunk.unwrap_or(64 << 10);
         let mut pending = Pending::new(&self.buffers);
         let mut ended = false;
@@ -171,7 +187,9 @@ impl<F: Format> TextFiles<F> {
                 pending.pass(mark + start);
                 let mut current = Current {
                     number,
+                    ahead: None,
                     input,
+                    file: same,
                     name: file.name.clone(),
                     pending,
                     ended,
@@ -199,6 +217,18 @@ impl<L> Current<L> {
     /// Reads until `pending` holds `wanted` bytes or the input ends.
     pub(super) fn fill(&mut self, wanted: usize) -> Result<(), ConnectError> {
         self.pending.fill(&mut self.input, &self.name, &mut self.ended, wanted)
+    }
+
+    /// A plain file of that size is read by pieces from here on. Where nothing is left to be read, it isn't.
+    pub(super) fn read_ahead(&mut self, size: u64) {
+        let next = self.offset + self.pending.len() as u64;
+        if !self.ended
+            && next < size
+            && let Some(file) = self.file.take()
+        {
+            self.ahead = Some(Ahead::new(file, next, size, self.pending.to_vec()));
+            self.pending.clear();
+        }
     }
 
     /// The text, which has so many lines, is handed out.

@@ -2,13 +2,14 @@
 //! longer the same is told apart.
 
 use std::io::Write;
+use std::sync::Mutex;
 
 use dfc_ir::plan::OptionValue;
 use dfc_ir::{Schema, Value};
 use proptest::prelude::*;
 
 use crate::testing::*;
-use crate::{ConnectError, OpenContext, Positions, Source};
+use crate::{ConnectError, Next, OpenContext, Positions, Source};
 
 fn open_csv(
     pairs: &[(&str, OptionValue)],
@@ -69,6 +70,48 @@ proptest! {
         let all = drain(&*open_csv(&pairs, &schema, &context(), None).unwrap(), &schema).unwrap();
         prop_assert_eq!(all.errors.len(), 0, "{:?}", all.errors);
         let rows = read_in_runs(&|cx| open_csv(&pairs, &schema, cx, Some(chunk)), &schema, seed).unwrap();
+        prop_assert_eq!(rows, all.rows);
+    }
+
+    /// Pieces are read at once and cut in their order; a barrier falls between two of them wherever they are read just then.
+    #[test]
+    fn threads_that_read_at_once_lose_and_repeat_nothing(
+        lines in proptest::collection::vec(lines(), 1..12),
+        chunk in prop_oneof![1usize..60, 60usize..400],
+        threads in 2usize..5,
+        barrier_after in 0usize..6,
+    ) {
+        let folder = Folder::new();
+        let content = format!("n,text\n{}", lines.concat().join("\n"));
+        let pairs = vec![("path", text(&folder.file("t.csv", &content))), ("nulls", text("∅"))];
+        let schema = schema("n: int64; text: string");
+        let all = drain(&*open_csv(&pairs, &schema, &context(), None).unwrap(), &schema).unwrap();
+        let source = open_csv(&pairs, &schema, &OpenContext { tasks: threads, ..context() }, Some(chunk)).unwrap();
+        let batches = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for task in 0..threads {
+                let (source, batches) = (&source, &batches);
+                scope.spawn(move || {
+                    let (mut reader, mut errors) = (source.reader(task).unwrap(), Vec::new());
+                    while let Next::Batch(batch) = reader.next(&mut errors).unwrap() {
+                        batches.lock().unwrap().push(batch);
+                        if batches.lock().unwrap().len() == barrier_after {
+                            source.mark(1);
+                        }
+                    }
+                });
+            }
+        });
+        let mut batches = batches.into_inner().unwrap();
+        if batches.len() < barrier_after || barrier_after == 0 {
+            source.mark(1);
+        }
+        let positions = source.positions(1).unwrap();
+        batches.sort_by_key(|batch| batch.seq);
+        prop_assert!(batches.iter().zip(0..).all(|(batch, seq)| batch.seq == seq));
+        let mut rows = values(&batches, &schema);
+        let cx = OpenContext { positions: Some(positions), ..context() };
+        rows.extend(drain(&*open_csv(&pairs, &schema, &cx, None).unwrap(), &schema).unwrap().rows);
         prop_assert_eq!(rows, all.rows);
     }
 

@@ -45,6 +45,11 @@ impl Ends {
         self.room.resize((self.room.len() * 2).max(16 * BLOCK_ROOM), 0);
     }
 
+    /// Forgets all behind the first so many.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.count = self.count.min(count);
+    }
+
     /// Appends `base` plus the place of each bit.
     #[inline(always)]
     fn push_bits(&mut self, base: u32, mut bits: u64) {
@@ -94,6 +99,8 @@ pub(crate) struct Found {
     pub rows: usize,
     /// The last one ends within quotes.
     pub unclosed: bool,
+    /// Every byte is an ASCII character.
+    pub ascii: bool,
 }
 
 /// Finds where all fields end in data that starts at a row and ends at a row's or the file's end. A field ends a row if a line feed
@@ -103,15 +110,36 @@ pub(crate) struct Found {
 /// When quotes stand where parity can't tell; `ends` has no meaning then.
 pub(crate) fn field_ends(data: &[u8], delimiter: u8, quote: Option<u8>, ends: &mut Ends) -> Result<Found, Irregular> {
     ends.clear();
-    let mut fields = Fields { ends, rows: 0 };
-    let unclosed = scan(data, delimiter, quote, &mut fields)?;
-    let Fields { ends, mut rows } = fields;
+    let mut fields = Fields { ends, rows: 0, feeds: 0 };
+    let Scanned { unclosed, ascii } = scan(data, delimiter, quote, &mut fields)?;
+    let Fields { ends, mut rows, .. } = fields;
     let closed = ends.last().is_some_and(|&end| end as usize + 1 == data.len() && data[end as usize] == b'\n');
     if unclosed || !closed && !data.is_empty() {
         ends.push(data.len());
         rows += 1;
     }
-    Ok(Found { rows, unclosed })
+    Ok(Found { rows, unclosed, ascii })
+}
+
+/// The same for the whole rows only of data that starts at a row; also where the last of them ends, and the line feeds up to there.
+///
+/// # Errors
+/// When quotes stand where parity can't tell; `ends` has no meaning then.
+pub(crate) fn whole_field_ends(
+    data: &[u8],
+    delimiter: u8,
+    quote: Option<u8>,
+    ends: &mut Ends,
+) -> Result<Option<(Found, Whole)>, Irregular> {
+    ends.clear();
+    let mut fields = Fields { ends, rows: 0, feeds: 0 };
+    let Scanned { ascii, .. } = scan(data, delimiter, quote, &mut fields)?;
+    let Fields { ends, rows, feeds } = fields;
+    let Some(last) = ends.iter().rposition(|&end| data[end as usize] == b'\n') else { return Ok(None) };
+    ends.truncate(last + 1);
+    let end = ends[last] as usize + 1;
+    let lines = feeds - memchr::memchr_iter(b'\n', &data[end..]).count();
+    Ok(Some((Found { rows, unclosed: false, ascii }, Whole { end, lines })))
 }
 
 /// The whole rows of data that starts at a row.
@@ -138,12 +166,14 @@ trait Take {
 struct Fields<'a> {
     ends: &'a mut Ends,
     rows: usize,
+    feeds: usize,
 }
 
 impl Take for Fields<'_> {
     #[inline(always)]
-    fn take(&mut self, base: usize, separators: u64, lines: u64, _feeds: u64) {
+    fn take(&mut self, base: usize, separators: u64, lines: u64, feeds: u64) {
         self.rows += lines.count_ones() as usize;
+        self.feeds += feeds.count_ones() as usize;
         self.ends.push_bits(base as u32, separators);
     }
 }
@@ -163,7 +193,15 @@ impl Take for LastRow {
     }
 }
 
-fn scan(data: &[u8], delimiter: u8, quote: Option<u8>, take: &mut impl Take) -> Result<bool, Irregular> {
+/// What a scan finds out about all of the data.
+struct Scanned {
+    /// It ends within quotes.
+    unclosed: bool,
+    /// Every byte is an ASCII character.
+    ascii: bool,
+}
+
+fn scan(data: &[u8], delimiter: u8, quote: Option<u8>, take: &mut impl Take) -> Result<Scanned, Irregular> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("bmi1")
@@ -183,33 +221,35 @@ fn scan(data: &[u8], delimiter: u8, quote: Option<u8>, take: &mut impl Take) -> 
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
-fn scan_avx2(data: &[u8], delimiter: u8, quote: Option<u8>, take: &mut impl Take) -> Result<bool, Irregular> {
+fn scan_avx2(data: &[u8], delimiter: u8, quote: Option<u8>, take: &mut impl Take) -> Result<Scanned, Irregular> {
     match quote {
         Some(quote) => blocks::<Avx2, true>(data, delimiter, quote, take),
         None => blocks::<Avx2, false>(data, delimiter, 0, take),
     }
 }
 
-/// Gives whether the data ends within quotes.
 #[inline(always)]
 fn blocks<B: Block, const QUOTED: bool>(
     data: &[u8],
     delimiter: u8,
     quote: u8,
     take: &mut impl Take,
-) -> Result<bool, Irregular> {
+) -> Result<Scanned, Irregular> {
     // All ones while within quotes.
     let mut within = 0u64;
     // Whether the byte before the block lets a quote open.
     let mut may_open = 1u64;
     // Quotes that open where they may not.
     let mut irregular = 0u64;
+    // Bytes that are no ASCII.
+    let mut high = 0u64;
     let (whole, rest) = data.as_chunks::<64>();
     let mut last = [0; 64];
     last[..rest.len()].copy_from_slice(rest);
     let tail = (!rest.is_empty()).then_some((&last, (1u64 << rest.len()) - 1));
     let mut base = 0;
     for (block, valid) in whole.iter().map(|b| (b, !0)).chain(tail) {
+        high |= B::high(block);
         let feeds = B::equal(block, b'\n') & valid;
         let mut separators = (B::equal(block, delimiter) & valid) | feeds;
         let mut lines = feeds;
@@ -226,13 +266,16 @@ fn blocks<B: Block, const QUOTED: bool>(
         take.take(base, separators, lines, feeds);
         base += 64;
     }
-    if irregular == 0 { Ok(within != 0) } else { Err(Irregular) }
+    if irregular == 0 { Ok(Scanned { unclosed: within != 0, ascii: high == 0 }) } else { Err(Irregular) }
 }
 
 /// What is done with a block of bytes and its masks.
 trait Block {
     /// Bit k: byte k equals `byte`.
     fn equal(block: &[u8; 64], byte: u8) -> u64;
+
+    /// Not zero if a byte has its highest bit.
+    fn high(block: &[u8; 64]) -> u64;
 
     /// Bit k: the parity of the bits up to and with k.
     #[inline(always)]
@@ -260,6 +303,11 @@ impl Block for Plain {
         }
         mask
     }
+
+    #[inline(always)]
+    fn high(block: &[u8; 64]) -> u64 {
+        block.as_chunks::<8>().0.iter().fold(0, |high, word| high | u64::from_le_bytes(*word)) & 0x8080_8080_8080_8080
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -285,6 +333,17 @@ impl Block for Avx2 {
     }
 
     #[inline(always)]
+    fn high(block: &[u8; 64]) -> u64 {
+        use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256};
+        // SAFETY: as in `equal`.
+        unsafe {
+            let low = _mm256_loadu_si256(block.as_ptr().cast::<__m256i>());
+            let high = _mm256_loadu_si256(block.as_ptr().add(32).cast::<__m256i>());
+            u64::from(_mm256_movemask_epi8(_mm256_or_si256(low, high)) as u32)
+        }
+    }
+
+    #[inline(always)]
     fn prefix_xor(bits: u64) -> u64 {
         use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set1_epi8};
         // SAFETY: only `scan_avx2` uses this type, so the processor has PCLMULQDQ.
@@ -306,6 +365,7 @@ mod tests {
             for (i, byte) in block.iter_mut().enumerate() {
                 *byte = ((seed.wrapping_mul(2_654_435_761).rotate_left(i as u32) % 7) as u8).wrapping_mul(0x2b);
             }
+            assert_eq!(Plain::high(&block) != 0, !block.is_ascii());
             for byte in [0, 0x2b, 0x56, 0x81, 0xac, 0xff] {
                 let naive = block.iter().enumerate().fold(0u64, |m, (i, b)| m | (u64::from(*b == byte) << i));
                 assert_eq!(Plain::equal(&block, byte), naive);
@@ -314,6 +374,7 @@ mod tests {
                 #[cfg(target_arch = "x86_64")]
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("pclmulqdq") {
                     assert_eq!((Avx2::equal(&block, byte), Avx2::prefix_xor(naive)), (naive, parity));
+                    assert_eq!(Avx2::high(&block) != 0, Plain::high(&block) != 0);
                 }
             }
         }
@@ -325,9 +386,14 @@ mod tests {
         assert_eq!(field_ends(b"a,5\" pipe,c\n", b',', Some(b'"'), &mut ends), Err(Irregular));
         assert_eq!(
             field_ends(b"a,\"x\"\"y\n\",c\n", b',', Some(b'"'), &mut ends),
-            Ok(Found { rows: 1, unclosed: false })
+            Ok(Found { rows: 1, unclosed: false, ascii: true })
         );
         assert_eq!(&ends[..], &[1, 9, 11]);
+        let data = b"a,\"x\n\"\nb\n\"c\n";
+        let found = Found { rows: 2, unclosed: false, ascii: true };
+        assert_eq!(whole_field_ends(data, b',', Some(b'"'), &mut ends), Ok(Some((found, Whole { end: 9, lines: 3 }))));
+        assert_eq!(&ends[..], &[1, 6, 8]);
+        assert_eq!(whole_field_ends(b"a,b", b',', None, &mut ends), Ok(None));
         let whole = whole_rows(b"a,\"x\n\"\nb\n\"c\n", b',', b'"');
         assert_eq!(whole, Ok(Some(Whole { end: 9, lines: 3 })));
     }
@@ -335,7 +401,10 @@ mod tests {
     #[test]
     fn a_block_may_be_nothing_but_separators() {
         let mut ends = Ends::default();
-        assert_eq!(field_ends(&[b','; 200], b',', None, &mut ends), Ok(Found { rows: 1, unclosed: false }));
+        assert_eq!(
+            field_ends(&[b','; 200], b',', None, &mut ends),
+            Ok(Found { rows: 1, unclosed: false, ascii: true })
+        );
         assert!(ends.iter().copied().eq(0..=200));
     }
 }

@@ -38,7 +38,11 @@ pub(crate) struct Index {
     pub width: usize,
     /// Rows that don't fit.
     pub misfits: Vec<Misfit>,
+    /// The chunk is known to hold nothing but ASCII characters.
+    pub ascii: bool,
     raw: RawIndex,
+    /// What [`Index::find`] has found out about the data that comes next, and how long that is.
+    found: Option<(fast::Found, usize)>,
 }
 
 /// Fields and rows as they stand.
@@ -55,14 +59,36 @@ struct RawIndex {
 }
 
 impl Index {
+    /// The whole rows of data that starts at a row; with `all`, the data ends where a row does. What is found on the way needn't be found
+    /// again when the rows are indexed next.
+    pub(crate) fn find(&mut self, data: &[u8], dialect: &Dialect, all: bool) -> Option<Whole> {
+        self.found = None;
+        if all {
+            return Some(Whole::counted(data, data.len()));
+        }
+        let Some((delimiter, quote)) = fast_dialect(data, dialect) else { return whole_rows(data, dialect) };
+        match fast::whole_field_ends(data, delimiter, quote, &mut self.raw.ends) {
+            Ok(found) => {
+                let (found, whole) = found?;
+                self.found = Some((found, whole.end));
+                Some(whole)
+            }
+            Err(fast::Irregular) => exact::last_row_end(data, dialect).map(|end| Whole::counted(data, end)),
+        }
+    }
+
     /// Finds the rows of `width` fields in a chunk.
     pub(crate) fn build(&mut self, data: &[u8], dialect: &Dialect, width: usize, ragged: Ragged) {
         self.width = width;
         self.misfits.clear();
         let comment = dialect.comment.as_deref();
-        let found = fast_ends(data, dialect, &mut self.raw.ends);
+        let found = match self.found.take() {
+            Some((found, len)) if len == data.len() => Some(found),
+            _ => fast_ends(data, dialect, &mut self.raw.ends),
+        };
+        self.ascii = found.is_some_and(|found| found.ascii);
         if comment.is_none()
-            && let Some(fast::Found { rows, unclosed: false }) = found
+            && let Some(fast::Found { rows, unclosed: false, .. }) = found
             && self.rectangle(data, rows)
         {
             return;
@@ -158,11 +184,17 @@ fn without_return(data: &[u8], start: u32, end: u32, width: usize) -> u32 {
 
 /// Where fields end, by the fast scan; `None` where it isn't sure.
 fn fast_ends(data: &[u8], dialect: &Dialect, ends: &mut Ends) -> Option<fast::Found> {
+    let (delimiter, quote) = fast_dialect(data, dialect)?;
+    fast::field_ends(data, delimiter, quote, ends).ok()
+}
+
+/// The delimiter and the quote for the fast scan of the data, if it may be asked.
+fn fast_dialect(data: &[u8], dialect: &Dialect) -> Option<(u8, Option<u8>)> {
     let &[delimiter] = dialect.delimiter.as_slice() else { return None };
     let quote = dialect.quote.filter(|quote| memchr::memchr(*quote, data).is_some());
     match quote {
         Some(_) if !dialect.doubles() || dialect.comment.is_some() => None,
-        quote => fast::field_ends(data, delimiter, quote, ends).ok(),
+        quote => Some((delimiter, quote)),
     }
 }
 

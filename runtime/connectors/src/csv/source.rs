@@ -76,6 +76,7 @@ struct Csv {
 
 impl Format for Csv {
     type Layout = Layout;
+    type Found = Index;
 
     fn start(&self, data: &[u8], whole: bool, file: &str) -> Result<Option<(usize, Layout)>, ConnectError> {
         if !self.header {
@@ -89,6 +90,10 @@ impl Format for Csv {
 
     fn cut(&self, data: &[u8]) -> Option<Whole> {
         index::whole_rows(data, &self.dialect)
+    }
+
+    fn find(&self, data: &[u8], all: bool, found: &mut Index) -> Option<Whole> {
+        found.find(data, &self.dialect, all)
     }
 
     fn count(&self, data: &[u8], layout: &Layout, max: u64) -> (u64, usize) {
@@ -185,7 +190,7 @@ struct CsvReader {
 
 impl Reader for CsvReader {
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
-        match self.files.take(&mut self.turn)? {
+        match self.files.take(&mut self.turn, &mut self.index)? {
             Piece::Chunk(chunk, layout) => Ok(Next::Batch(self.parse(chunk, &layout, errors))),
             Piece::Other(next) => Ok(next),
         }
@@ -208,7 +213,7 @@ impl CsvReader {
         self.files.counters.rows.fetch_add((rows + self.index.misfits.len()) as u64, Ordering::Relaxed);
         let has_quotes = csv.dialect.quote.is_some_and(|q| memchr::memchr(q, data).is_some());
         // Only texts have to be whole characters; what is no number is no number.
-        let utf8 = csv.has_text && std::str::from_utf8(data).is_ok();
+        let utf8 = csv.has_text && (self.index.ascii || std::str::from_utf8(data).is_ok());
         let mut fields =
             Fields { csv, layout, chunk: &chunk, index: &self.index, has_quotes, utf8, faults: Faults::default() };
         let mut columns: Vec<Option<ArrayRef>> = vec![None; csv.projection.len()];

@@ -93,19 +93,23 @@ pub(crate) fn open_input(
     })
 }
 
-/// Opens a file in its middle.
+/// Opens a plain file at a byte; also the file itself, to be read at any place.
 ///
 /// # Errors
 /// When the file can't be opened.
-pub(crate) fn open_middle(file: &InputFile, from: u64, counters: &Arc<SourceCounters>) -> Result<Input, ConnectError> {
+pub(crate) fn open_plain(
+    file: &InputFile,
+    from: u64,
+    counters: &Arc<SourceCounters>,
+) -> Result<(Input, File), ConnectError> {
     let path = file.path.as_deref().unwrap_or(Path::new("-"));
     let opened = File::open(path).and_then(|mut opened| {
         opened.seek(SeekFrom::Start(from))?;
-        Ok(opened)
+        Ok((opened.try_clone()?, opened))
     });
-    let inner = opened.map_err(|e| io_error("read", &file.name, &e))?;
+    let (same, inner) = opened.map_err(|e| io_error("read", &file.name, &e))?;
     let inner = capped(inner, file.size.unwrap_or(from).saturating_sub(from));
-    Ok(Box::new(Counted { inner, counters: counters.clone() }))
+    Ok((Box::new(Counted { inner, counters: counters.clone() }), same))
 }
 
 /// Files of the system itself say that they are empty, and are not.

@@ -25,7 +25,7 @@ use crate::{ConnectError, SinkEpochs};
 pub(crate) use checked::{Checked, holds};
 pub(crate) use folder::{FolderOptions, FolderSink};
 pub(crate) use growing::{Begin, Growing, remove, where_they_were};
-pub(crate) use input::{Compression, Encoding, Input, encode, open_input, open_middle};
+pub(crate) use input::{Compression, Encoding, Input, encode, open_input, open_plain};
 pub(crate) use output::{Mode, Output, OutputOptions};
 pub(crate) use partition::Partitions;
 pub use paths::passing;

@@ -50,6 +50,7 @@ struct Lines {
 
 impl Format for Lines {
     type Layout = ();
+    type Found = ();
 
     fn start(&self, _: &[u8], _: bool, _: &str) -> Result<Option<(usize, ())>, ConnectError> {
         Ok(Some((0, ())))
@@ -57,6 +58,10 @@ impl Format for Lines {
 
     fn cut(&self, data: &[u8]) -> Option<Whole> {
         memchr::memrchr(b'\n', data).map(|n| Whole::counted(data, n + 1))
+    }
+
+    fn find(&self, data: &[u8], all: bool, _: &mut ()) -> Option<Whole> {
+        if all { Some(Whole::counted(data, data.len())) } else { self.cut(data) }
     }
 
     fn count(&self, data: &[u8], _: &(), max: u64) -> (u64, usize) {
@@ -125,7 +130,7 @@ struct JsonReader {
 
 impl Reader for JsonReader {
     fn next(&mut self, errors: &mut Vec<RowError>) -> Result<Next, ConnectError> {
-        match self.files.take(&mut self.turn)? {
+        match self.files.take(&mut self.turn, &mut ())? {
             Piece::Chunk(chunk, _) => Ok(Next::Batch(self.parse(chunk, errors))),
             Piece::Other(next) => Ok(next),
         }
