@@ -26,11 +26,11 @@ WORKLOADS = {  # name: the tables that are read
 }
 
 
-def timed(command, **environment):
+def timed(command, stdout=None, **environment):
     """Wall seconds and peak kilobytes of a process; it must end well."""
     start = time.monotonic()
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
+        process = subprocess.Popen(command, stdout=stdout or log, stderr=log, env={**os.environ, **environment})
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
         if status != 0:
@@ -91,7 +91,7 @@ def main():
             for _ in range(args.runs):
                 for who, command in commands.items():
                     runs[who].append(timed(command, THREADS=args.threads))
-            cat = statistics.median(timed(["cat", *files])[0] for _ in range(3))
+            cat = statistics.median(timed(["cat", *files], subprocess.DEVNULL)[0] for _ in range(3))
             median = {who: statistics.median(s for s, _ in of) - starts.get(who, 0) for who, of in runs.items()}
             peak = {who: max(kb for _, kb in of) / 1000 for who, of in runs.items()}
             spread = f"{min(s for s, _ in runs['dfc']):.2f}–{max(s for s, _ in runs['dfc']):.2f}"
