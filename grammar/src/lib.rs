@@ -204,47 +204,18 @@ fn parse_item(text: &str, tokens: &[Token], cut: &Cut, errors: &mut Vec<SyntaxEr
     }
 }
 
-/// Lines of a record that are looked at one by one, and bytes of its text, at most.
-const ALONE: (usize, usize) = (50, 20_000);
-
-/// A mended record gets back what can be told of the fields in the parts with mistakes: those whose own line is sound, of others
-/// the name that starts the line.
+/// A mended record's fields with a mistake get their names back, where one starts what is written of them.
 fn named_fields(mut kind: ast::ItemKind, text: &str) -> ast::ItemKind {
     if let ast::ItemKind::Record(record) = &mut kind {
-        let open = text.get(record.name.span.end as usize..).and_then(|rest| rest.find('{'));
-        let open = open.map_or(0, |open| record.name.span.end as usize + open + 1);
-        for field in std::mem::take(&mut record.fields) {
-            match field.name.text.is_empty() {
-                true => record.fields.extend(fields_by_line(text, open, &field)),
-                false => record.fields.push(field),
+        for field in record.fields.iter_mut().filter(|field| field.name.text.is_empty()) {
+            let written = text.get(field.span.start as usize..field.span.end as usize).unwrap_or("");
+            if let Some(name) =
+                lex(written).first().filter(|token| matches!(token.kind, TokenKind::Name | TokenKind::QuotedName))
+            {
+                field.name.text = name.text(written).trim_matches('`').to_owned();
+                field.name.span = name.span.shift(field.span.start);
             }
         }
     }
     kind
-}
-
-/// The fields in a part of a record with a mistake. `open`: where the record's fields begin.
-fn fields_by_line(text: &str, open: usize, part: &ast::FieldDecl) -> Vec<ast::FieldDecl> {
-    let (mut from, mut out) = (part.span.start as usize, Vec::new());
-    let written = text.get(from..part.span.end as usize).unwrap_or("");
-    let several = written.contains('\n') && text.len() <= ALONE.1 && open <= from;
-    for line in written.split_inclusive('\n').take(ALONE.0) {
-        let first = lex(line).into_iter().find(|token| !token.kind.is_trivia());
-        let start = from;
-        from += line.len();
-        let Some(first) = first else { continue };
-        // By itself, at its place: spans are those of the item.
-        let alone = several.then(|| format!("{}{}{line}}}", &text[..open], " ".repeat(start - open)));
-        let alone = alone.and_then(|alone| parse(&alone).file.items.into_iter().next());
-        match alone.as_ref().map(|item| &*item.kind) {
-            Some(ast::ItemKind::Record(record)) => out.extend(record.fields.iter().cloned()),
-            _ if matches!(first.kind, TokenKind::Name | TokenKind::QuotedName) => {
-                let span = first.span.shift(start as u32);
-                let name = ast::Ident { text: first.text(line).trim_matches('`').to_owned(), span };
-                out.push(ast::FieldDecl { name, ..part.clone() });
-            }
-            _ => {}
-        }
-    }
-    out
 }

@@ -34,7 +34,6 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("|> filter(price > 1)", "|> csv(\"x\") |> filter(price > 1)", "E0305"),
     // Of syntax.
     ("name: string?", "name string?", "E0113"),
-    ("name: string?", "name:", "E0111"),
     ("price > 1)", "price > )", "E0109"),
     ("price > 1)", "price > 1", "E0106"),
     ("schema: Order)", "schema: Order", "E0106"),
