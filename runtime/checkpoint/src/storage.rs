@@ -44,7 +44,7 @@ pub trait Storage: Send + Sync {
     /// When one can't be removed; some may have been.
     fn delete(&self, names: &[String]) -> Result<(), StorageError>;
 
-    /// Whether it keeps its promises, tried below this name.
+    /// Whether it keeps its promises, tried below this name; what stands there already is durable then.
     ///
     /// # Errors
     /// `NoCreate`, or what keeps it from being used at all.

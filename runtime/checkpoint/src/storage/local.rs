@@ -147,9 +147,14 @@ impl Storage for LocalStorage {
         Ok(())
     }
 
-    fn probe(&self, _: &str) -> Result<(), StorageError> {
-        // A file system without links says so itself, at the first object, which is the beginning of a state.
-        Ok(())
+    fn probe(&self, below: &str) -> Result<(), StorageError> {
+        // A file system without links says so itself, at the first object, which is the beginning of a state. Names that a run before this
+        // one gave and didn't come to make durable are relied on from now on.
+        let folder = self.path(below);
+        match self.disk.sync_folder(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|error| StorageError::io("write", &folder, &error)),
+        }
     }
 
     fn local_path(&self, name: &str) -> Option<PathBuf> {
