@@ -34,6 +34,7 @@ mod cases {
 }
 mod crash {
     mod kills;
+    mod points;
     mod spill;
 }
 mod differential {

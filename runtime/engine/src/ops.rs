@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use dfc_batch::{Batch, RowError};
 use dfc_table::GroupTable;
+use dfc_trial::turns;
 
 use crate::RunError;
 use crate::budget::{Account, Budget};
@@ -26,7 +27,9 @@ pub(crate) use sort::PreparedSort;
 pub(crate) use take::PreparedTake;
 
 /// Rows of a batch that an operator makes itself.
-pub(crate) const BATCH_ROWS: usize = 32 * 1024;
+pub(crate) fn batch_rows() -> usize {
+    turns::batch_rows(32 * 1024)
+}
 
 /// An operator of one task.
 pub(crate) trait Operator: Send {

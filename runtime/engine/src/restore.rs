@@ -18,7 +18,7 @@ use crate::table::BuildPart;
 /// Rows of a join table, with their keys computed anew.
 pub(crate) fn rows_of_table(state: &Restored, keys: &dyn PreparedProgram) -> Result<Vec<BuildPart>, RunError> {
     let mut parts = Vec::new();
-    for bytes in &state.parts {
+    for bytes in state.parts.iter() {
         for batch in state::rows(bytes, None)?.batches {
             // These rows had keys before: no errors now.
             let evaluated = keys.evaluate(&batch, &mut Vec::new());
@@ -51,7 +51,7 @@ pub(crate) fn refill(
         true => Some(RowKeys::new("exchange".into(), &typed)?),
         false => None,
     };
-    for bytes in &state.parts {
+    for bytes in state.parts.iter() {
         // The batches of one packet have its number and stand together.
         let mut packets: BTreeMap<(u64, usize), Vec<Batch>> = BTreeMap::new();
         let mut order = 0;

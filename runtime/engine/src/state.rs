@@ -16,7 +16,7 @@ use dfc_trial::{Planted, planted};
 use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::RunError;
-use crate::ops::BATCH_ROWS;
+use crate::ops::batch_rows;
 use crate::store::{self, Arrival, FrozenPlaces, RowRef};
 
 /// What kind of state it is: how it is shared out, and what it replaces.
@@ -131,8 +131,8 @@ pub(crate) struct Restored {
     pub(crate) kind: Kind,
     /// Position in the bag, for dealing out what has no owner.
     pub(crate) position: usize,
-    /// The parts' bytes, in their order.
-    pub(crate) parts: Vec<Vec<u8>>,
+    /// The parts' bytes, in their order; all tasks read the same.
+    pub(crate) parts: Arc<[Vec<u8>]>,
 }
 
 /// Which share of the bag is a task's.
@@ -290,7 +290,7 @@ fn picked(batches: Vec<Batch>, places: &FrozenPlaces, from: usize) -> Saved {
         store::gather(&batches, &rows, 0)
     };
     let arrivals = places.iter().map(|(arrival, _)| *arrival).collect();
-    Saved::Rows { batches: places.chunks(BATCH_ROWS).map(gather).collect(), arrivals }
+    Saved::Rows { batches: places.chunks(batch_rows()).map(gather).collect(), arrivals }
 }
 
 fn write_stream(batches: &[Batch]) -> Result<Vec<u8>, RunError> {

@@ -113,6 +113,16 @@ pub fn choose(of: usize) -> usize {
     0
 }
 
+/// Rows of a batch that an operator makes: as it is shipped, but few in a simulated run, so that its small jobs meet what large ones do.
+#[inline]
+pub fn batch_rows(shipped: usize) -> usize {
+    #[cfg(feature = "on")]
+    if simulation::is_on() {
+        return 8;
+    }
+    shipped
+}
+
 /// Waits while `busy` says so of what `mutex` guards, at most for `limit`; `changed` is notified when it may have changed.
 pub fn wait_while<'m, T>(
     mutex: &'m Mutex<T>,

@@ -13,7 +13,7 @@ use dfc_ir::stage::AggregateSpec;
 use dfc_jit::PreparedAggregate;
 use dfc_table::{Estimate, GroupTable};
 
-use super::{BATCH_ROWS, Operator, Out};
+use super::{Operator, Out, batch_rows};
 use crate::budget::Account;
 use crate::spill::{PARTITIONS, Spill};
 use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
@@ -223,7 +223,7 @@ impl Final {
     fn next_results(&mut self, mut first: usize) -> Result<Option<Batch>, RunError> {
         loop {
             if let Some(table) = self.table.as_ref().filter(|table| first < table.len()) {
-                let rows = BATCH_ROWS.min(table.len() - first);
+                let rows = batch_rows().min(table.len() - first);
                 self.giving = Some(first + rows);
                 let results = table.results(&self.spec, first..first + rows);
                 return results.map(Some).map_err(|error| failed(&self.spec.node, error));
@@ -317,7 +317,7 @@ impl Operator for Final {
                 merged.map(drop).map_err(|error| failed(&self.spec.node, error))
             }
             (Kind::Results, _) if share.takes(state.position) => {
-                for part in &state.parts {
+                for part in state.parts.iter() {
                     self.results.extend(state::rows(part, Some(self.spec.output.len()))?.batches);
                 }
                 Ok(())

@@ -10,7 +10,7 @@ use dfc_jit::PreparedProgram;
 use dfc_table::{Arena, Place};
 use hashbrown::HashTable;
 
-use super::{BATCH_ROWS, Operator, Out};
+use super::{Operator, Out, batch_rows};
 use crate::RunError;
 use crate::budget::Account;
 use crate::rowkey::{KeyOrder, RowKeys, hash};
@@ -193,7 +193,7 @@ impl FirstArrived {
                     }
                 }
                 for (partition, rows) in parts.iter().enumerate() {
-                    for some in rows.chunks(BATCH_ROWS) {
+                    for some in rows.chunks(batch_rows()) {
                         let saved = Saved::Rows { batches: vec![later.rows.gather(some, 0)], arrivals: Vec::new() };
                         later.spill.write(PARTITIONS + partition, &saved.archive()?)?;
                     }
@@ -270,7 +270,7 @@ impl Operator for FirstArrived {
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
-        for part in &state.parts {
+        for part in state.parts.iter() {
             for key in state::seen(part)?.iter().filter(|key| owns(share, key)) {
                 self.seen.insert(key);
             }
@@ -360,7 +360,7 @@ impl FirstInOrder {
             parts[partition_of(hash(self.seen.key(group)))].push(group);
         }
         for (partition, groups) in parts.iter().enumerate() {
-            for some in groups.chunks(BATCH_ROWS) {
+            for some in groups.chunks(batch_rows()) {
                 let best = some.iter().filter_map(|&group| self.places.get(group).copied());
                 let (arrivals, rows): (Vec<Arrival>, Vec<RowRef>) = best.unzip();
                 let saved = Saved::Rows { batches: vec![self.rows.gather(&rows, 0)], arrivals };
@@ -400,7 +400,7 @@ impl FirstInOrder {
 
     /// Rows that are no longer anyone's best are let go when they are most of what is held.
     fn compact(&mut self) {
-        if self.rows.rows() > 2 * self.best.len() + BATCH_ROWS {
+        if self.rows.rows() > 2 * self.best.len() + batch_rows() {
             let kept: Vec<RowRef> = self.places.iter().map(|(_, row)| *row).collect();
             for (group, row) in self.rows.keep(&kept).into_iter().enumerate() {
                 self.places.get_mut(group).1 = row;
@@ -432,9 +432,9 @@ impl Operator for FirstInOrder {
         if self.given == self.best.len() && !self.next_partition()? {
             return Ok(true);
         }
-        let end = self.best.len().min(self.given + BATCH_ROWS);
+        let end = self.best.len().min(self.given + batch_rows());
         let rows: Vec<RowRef> = (self.given..end).filter_map(|at| self.places.get(at)).map(|(_, row)| *row).collect();
-        out.emit(self.rows.gather(&rows, (self.given / BATCH_ROWS) as u64))?;
+        out.emit(self.rows.gather(&rows, (self.given / batch_rows()) as u64))?;
         self.given = end;
         let on_disk = self.spill.as_ref().is_some_and(|spill| self.partition < spill.partitions());
         Ok(end == self.best.len() && !on_disk)
@@ -446,7 +446,7 @@ impl Operator for FirstInOrder {
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
-        for part in &state.parts {
+        for part in state.parts.iter() {
             self.take_back(part, share)?;
         }
         Ok(())

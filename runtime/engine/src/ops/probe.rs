@@ -12,13 +12,15 @@ use dfc_ir::{DataType, Site};
 use dfc_jit::PreparedProgram;
 use dfc_table::JoinTable;
 
-use super::{BATCH_ROWS, Operator, Out};
+use super::{Operator, Out, batch_rows};
 use crate::RunError;
 use crate::state::{self, Kind, Piece, Restored, Saved, Share};
 use crate::table::TableSlot;
 
 /// Most rows that leave in one batch. Far above what a batch of unique partners gives: only joins that multiply rows are cut.
-const MOST_ROWS: usize = 8 * BATCH_ROWS;
+fn most_rows() -> usize {
+    8 * batch_rows()
+}
 
 /// In place of a right row: none. A table has fewer rows than this.
 const NOBODY: u32 = u32::MAX;
@@ -132,7 +134,7 @@ impl Probe {
     /// The pairs for which the further condition is true, worked through in parts of bounded size.
     fn filter(&mut self, batch: &Batch, pairs: Pairs, residual: &dyn PreparedProgram, rejected: &mut [bool]) -> Pairs {
         let mut kept = Pairs { left: Vec::new(), right: Vec::new() };
-        for part in parts(pairs.left.len(), MOST_ROWS) {
+        for part in parts(pairs.left.len(), most_rows()) {
             let (left, right) = (&pairs.left[part.clone()], &pairs.right[part]);
             let joined = self.joined(batch, left, right);
             let mut errors = Vec::new();
@@ -253,7 +255,7 @@ impl Operator for Probe {
         }
         let Pairs { left, right } = self.result(pairs, &rejected, &batch);
         out.report(&mut self.errors)?;
-        for part in parts(left.len(), MOST_ROWS) {
+        for part in parts(left.len(), most_rows()) {
             self.emit(&batch, &left[part.clone()], &right[part], out)?;
         }
         Ok(())
@@ -268,8 +270,8 @@ impl Operator for Probe {
             self.rest = Some(rest);
         }
         let Some(rest) = &self.rest else { return Ok(true) };
-        let end = rest.len().min(self.given + BATCH_ROWS);
-        let seq = (self.given / BATCH_ROWS) as u64;
+        let end = rest.len().min(self.given + batch_rows());
+        let seq = (self.given / batch_rows()) as u64;
         self.emit_rest(&rest[self.given..end], seq, out)?;
         self.given = end;
         Ok(self.given == self.rest.as_ref().map_or(0, Vec::len))
@@ -288,7 +290,7 @@ impl Operator for Probe {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in &state.parts {
+        for part in state.parts.iter() {
             let numbers = state::numbers(part)?;
             match state.kind {
                 Kind::Marks => self.table.set_marks(&numbers).map_err(|e| RunError::State(e.to_string()))?,

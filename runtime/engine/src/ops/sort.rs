@@ -8,7 +8,7 @@ use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
 
 use super::runs::{Merge, Runs};
-use super::{BATCH_ROWS, Operator, Out};
+use super::{Operator, Out, batch_rows};
 use crate::RunError;
 use crate::budget::Account;
 use crate::rowkey::{KeyOrder, RowKeys};
@@ -97,7 +97,7 @@ impl Sort {
     /// Lets the rows go that can't be among the first any more.
     fn compact(&mut self) -> Result<(), RunError> {
         let limit = self.limit();
-        if self.rows.rows() < limit.saturating_mul(2).saturating_add(2 * BATCH_ROWS) {
+        if self.rows.rows() < limit.saturating_mul(2).saturating_add(2 * batch_rows()) {
             return Ok(());
         }
         let rows = self.order();
@@ -141,8 +141,8 @@ impl Sort {
             *merge = Some(runs.merge(&mut keys_of)?);
         }
         let Some(merge) = merge else { return Ok(true) };
-        let most = BATCH_ROWS.min(limit - *given);
-        let batch = merge.next(most, (*given / BATCH_ROWS) as u64, &mut keys_of)?;
+        let most = batch_rows().min(limit - *given);
+        let batch = merge.next(most, (*given / batch_rows()) as u64, &mut keys_of)?;
         *given += batch.rows;
         let done = merge.is_empty() || *given == limit;
         out.emit(batch)?;
@@ -181,8 +181,8 @@ impl Operator for Sort {
             }
         };
         self.given = self.given.min(rows.len());
-        let end = rows.len().min(self.given + BATCH_ROWS);
-        out.emit(self.rows.gather(&rows[self.given..end], (self.given / BATCH_ROWS) as u64))?;
+        let end = rows.len().min(self.given + batch_rows());
+        out.emit(self.rows.gather(&rows[self.given..end], (self.given / batch_rows()) as u64))?;
         self.given = end;
         let done = end == rows.len();
         self.sorted = Some(rows);
@@ -206,7 +206,7 @@ impl Operator for Sort {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in &state.parts {
+        for part in state.parts.iter() {
             if state.kind == Kind::Numbers {
                 self.given = state::numbers(part)?.first().map_or(0, |&given| given as usize);
                 continue;

@@ -47,7 +47,7 @@ impl Operator for Take {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in &state.parts {
+        for part in state.parts.iter() {
             match state::numbers(part)?[..] {
                 // One task takes: it has counted for all.
                 [skip, left] if skip <= self.skip && left <= self.left => (self.skip, self.left) = (skip, left),
