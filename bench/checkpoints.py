@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
-"""What checkpoints cost: highcard and sync of examples/tpch without them, every 10 s and every 1 s, in alternating runs.
+"""What checkpoints cost: without them, every 10 s and every 1 s, in alternating runs.
 
 usage: bench/checkpoints.py DATA [--dfc PATH] [--pairs N]
-DATA holds lineitem.csv and its like (tpchgen-cli csv --scale-factor 1 --output-dir DATA)
+       bench/checkpoints.py --groups N [--dfc PATH] [--pairs N]
+
+DATA holds lineitem.csv and its like (tpchgen-cli csv --scale-factor 1 --output-dir DATA): highcard and sync of examples/tpch.
+
+With `--groups N` the data is made: rows of N keys, each once, then three times as many of all keys (`all`) or of a twentieth of them
+(`few`, so that a twentieth of the state changes). 15,000,000 keys are more than 1 GiB of state, and 0.8 GB of file each.
+Besides, a run is killed when it has read most rows, and what passes from the next start to the first row is printed.
 
 The results of all runs are compared first. Prints the medians of the wall time, the spread, the ratio to the runs without
-checkpoints, and how many checkpoints were taken with which state.
+checkpoints, how many checkpoints were taken with which state, and how long a task stood still for one: the median and the 99th
+percentile over the checkpoints of the task that stood still the longest, and the longest.
 """
 
 import argparse
@@ -20,71 +27,152 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = {"off": "checkpoint: off", "10s": "checkpoint { interval: 10s }", "1s": "checkpoint { interval: 1s }"}
+GROUPS = """job groups SETTING
+record R { k: int64, v: int64 }
+source rows = csv("DATA", schema: R)
+stream groups = rows |> aggregate(by: [k], n: count(), total: sum(v), least: min(v), most: max(v))
+stream all = groups |> aggregate(n: count(), rows: sum(n), total: sum(total), least: min(least), most: max(most))
+sink all |> csv("out/groups.csv")
+"""
 
 
-def prepare(workload, folder):
-    """One folder a kind of checkpoint, each with the pipeline."""
+def examples(workload, data):
+    """The pipeline of an example, for each kind of checkpoints, and its arguments."""
     text = (ROOT / "examples/tpch" / f"{workload}.df").read_text()
     head, brace, rest = text.partition("{")
-    for kind, setting in KINDS.items():
+    texts = {kind: f"{head}{brace} {setting} {rest}" for kind, setting in KINDS.items()}
+    return texts, ["--set", f"data={data}", "--set", "out=out"]
+
+
+def made(file):
+    """The same for made data."""
+    text = GROUPS.replace("DATA", str(file))
+    return {kind: text.replace("SETTING", "{ " + setting + " }") for kind, setting in KINDS.items()}, []
+
+
+def make(file, groups, few):
+    """Rows of so many keys: each once, in an order that jumps, then three times as many of all of them or of a twentieth."""
+    with file.open("w") as out:
+        out.write("k,v\n")
+        for start in range(0, 4 * groups, 100_000):
+            numbers = range(start, min(start + 100_000, 4 * groups))
+            of = groups // 20 if few and start >= groups else groups
+            out.write("".join(f"{i * 2654435761 % of},{i % 1000}\n" for i in numbers))
+
+
+def start(dfc, home, args, **how):
+    return subprocess.Popen([dfc, "run", "job.df", *args], cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **how)
+
+
+def clean(home):
+    for left in ["out", ".dfc"]:
+        shutil.rmtree(home / left, ignore_errors=True)
+
+
+def run(dfc, home, args):
+    clean(home)
+    begun = time.perf_counter()
+    process = start(dfc, home, args)
+    said = process.communicate()[1]
+    seconds = time.perf_counter() - begun
+    if process.returncode != 0:
+        sys.exit(said)
+    results = {p.name: sorted(p.read_bytes().splitlines()) for p in (home / "out").iterdir()}
+    entries = []
+    for history in home.glob(".dfc/*/history.json"):
+        entries += [entry for entry in json.loads(history.read_text())["entries"] if entry["outcome"] == "taken"]
+    return seconds, results, entries
+
+
+def measure(dfc, name, texts, args, pairs, folder):
+    times = {kind: [] for kind in KINDS}
+    entries = {kind: [] for kind in KINDS}
+    whole = None
+    for kind, text in texts.items():
         home = folder / kind
         home.mkdir()
         shutil.copy(ROOT / "examples/tpch/tables.df", home)
-        (home / "job.df").write_text(f"{head}{brace} {setting} {rest}")
+        (home / "job.df").write_text(text)
+    for pair in range(pairs + 1):
+        for kind in KINDS:
+            seconds, results, taken = run(dfc, folder / kind, args)
+            whole = whole or results
+            if results != whole:
+                sys.exit(f"{name} with checkpoints {kind} gives another result")
+            # The first round only warms the files.
+            if pair > 0 or pairs == 0:
+                times[kind].append(seconds)
+                entries[kind].append(taken)
+    base = statistics.median(times["off"])
+    for kind, seconds in times.items():
+        median = statistics.median(seconds)
+        last = entries[kind][-1]
+        state = sum(entry["state_bytes"] for entry in last)
+        stops = sorted(entry["stop_micros"] / 1000 for taken in entries[kind] for entry in taken) or [0]
+        p99 = stops[max(0, -(-len(stops) * 99 // 100) - 1)]
+        columns = [
+            name,
+            kind,
+            f"{median:.2f}",
+            f"{min(seconds):.2f}–{max(seconds):.2f}",
+            f"{median / base:.3f}",
+            str(len(last)),
+            f"{state / 1e6:.1f} MB",
+            f"{stops[len(stops) // 2]:.2f} / {p99:.2f} / {stops[-1]:.2f} ms",
+        ]
+        print("| " + " | ".join(columns) + " |", flush=True)
+    return base
 
 
-def run(dfc, folder, kind, data):
-    home = folder / kind
-    for left in ["out", ".dfc"]:
-        shutil.rmtree(home / left, ignore_errors=True)
-    command = [dfc, "run", "job.df", "--set", f"data={data}", "--set", f"out={home / 'out'}"]
-    start = time.perf_counter()
-    subprocess.run(command, cwd=home, check=True, capture_output=True)
-    seconds = time.perf_counter() - start
-    results = {p.name: sorted(p.read_bytes().splitlines()) for p in (home / "out").iterdir()}
-    taken, state = 0, 0
-    for history in home.glob(".dfc/*/history.json"):
-        entries = json.loads(history.read_text())["entries"]
-        taken = sum(1 for entry in entries if entry["outcome"] == "taken")
-        state = sum(entry["state_bytes"] for entry in entries)
-    return seconds, results, taken, state
+def restart(dfc, home, args, after):
+    """Kills a run after so many seconds; how long the next one takes to its first row, and what state it read."""
+    clean(home)
+    process = start(dfc, home, args)
+    time.sleep(after)
+    process.kill()
+    process.communicate()
+    if not list(home.glob(".dfc/*/manifests/*")):
+        print("no checkpoint was taken before the kill", flush=True)
+        return
+    state = sum(p.stat().st_size for p in home.glob(".dfc/*/parts/*"))
+    begun = time.perf_counter()
+    # Lines of the log say when the source was first read.
+    process = subprocess.Popen([dfc, "run", "job.df", *args, "-v"], cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    lines = []
+    for line in process.stderr:
+        lines.append((time.perf_counter() - begun, line.rstrip()))
+    process.wait()
+    for seconds, line in lines[:12]:
+        print(f"    {seconds:.2f} s: {line}", flush=True)
+    print(f"restart with {state / 1e6:.0f} MB of stored state; it ended after {lines[-1][0]:.2f} s", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("data", type=pathlib.Path, nargs="?")
+    parser.add_argument("--groups", type=int)
     parser.add_argument("--dfc", default=str(ROOT / "target/release/dfc"))
     parser.add_argument("--pairs", type=int, default=10)
     args = parser.parse_args()
-    data = args.data.resolve()
-    print("| workload | checkpoints | median s | spread | ratio to off | taken | state written |")
-    print("|---|---|---|---|---|---|---|")
-    for workload in ["highcard", "sync"]:
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            prepare(workload, folder)
-            times = {kind: [] for kind in KINDS}
-            said = {}
-            whole = None
-            for pair in range(args.pairs + 1):
-                for kind in KINDS:
-                    seconds, results, taken, state = run(args.dfc, folder, kind, data)
-                    whole = whole or results
-                    if results != whole:
-                        sys.exit(f"{workload} with checkpoints {kind} gives another result")
-                    # The first round only warms the files.
-                    if pair > 0:
-                        times[kind].append(seconds)
-                    said[kind] = (taken, state)
-            base = statistics.median(times["off"])
-            for kind, seconds in times.items():
-                median = statistics.median(seconds)
-                taken, state = said[kind]
-                spread = f"{min(seconds):.2f}–{max(seconds):.2f}"
-                print(
-                    f"| {workload} | {kind} | {median:.2f} | {spread} | {median / base:.3f} | {taken} | {state / 1e6:.1f} MB |",
-                    flush=True,
-                )
+    if (args.data is None) == (args.groups is None):
+        parser.error("either DATA or --groups N")
+    dfc = str(pathlib.Path(args.dfc).resolve())
+    print("| workload | checkpoints | median s | spread | ratio to off | taken | state written | stops: p50 / p99 / longest |")
+    print("|---|---|---|---|---|---|---|---|")
+    if args.data:
+        for workload in ["highcard", "sync"]:
+            with tempfile.TemporaryDirectory() as folder:
+                texts, more = examples(workload, args.data.resolve())
+                measure(dfc, workload, texts, more, args.pairs, pathlib.Path(folder))
+        return
+    for workload in ["all", "few"]:
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            file = folder / "rows.csv"
+            make(file, args.groups, workload == "few")
+            texts, more = made(file)
+            seconds = measure(dfc, workload, texts, more, args.pairs, folder)
+            restart(dfc, folder / "1s", more, seconds * 0.8)
 
 
 if __name__ == "__main__":
