@@ -224,7 +224,7 @@ fn a_library_that_is_not_open_shows_its_mistakes_and_they_go() {
 #[test]
 fn parameters_are_given_by_the_settings() {
     let text = "job j {}\nparam since: date\nrecord R { d: date }\nsource s = csv(\"x.csv\", schema: R)\n\
-                sink s |> csv(\"o.csv\")\n";
+                sink s |> filter(d > since) |> csv(\"o.csv\")\n";
     let dir = folder(&[("p.df", text)]);
     let mut client = Client::start(dir.path(), json!({ "initializationOptions": { "params": { "since": "soon" } } }));
     let uri = uri(&dir.path().join("p.df"));

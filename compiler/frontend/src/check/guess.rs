@@ -84,7 +84,14 @@ impl ItemContext<'_> {
         if let Some(columns) = labelled.and_then(|arg| self.guessed_fields(&arg.value, true)) {
             return Some(columns);
         }
-        call.args.iter().find_map(|arg| self.guessed_fields(&arg.value, false))
+        if let Some(columns) = call.args.iter().find_map(|arg| self.guessed_fields(&arg.value, false)) {
+            return Some(columns);
+        }
+        // What can't be read may be the schema: the program's record, if there is only one.
+        let unread = call.args.iter().any(|arg| matches!(arg.value.kind, ExprKind::Error));
+        let mut records = program(self.db, self.root).declared(Namespace::Record).filter(|_| unread);
+        let (Some((_, only)), None) = (records.next(), records.next()) else { return None };
+        self.record_fields(*only)
     }
 
     /// The fields of a record's name or of `record { … }`. `near`: a name that no record has is one of a record.
@@ -99,13 +106,16 @@ impl ItemContext<'_> {
                     true => self.meant(Namespace::Record, name),
                     false => find(self.db, self.root, Namespace::Record, name),
                 };
-                let item = found?;
-                let ItemKind::Record(record) = item.kind(self.db).as_ref() else { return None };
-                let places = (1..=record.fields.len()).map(|part| places::part(item.key(self.db), part));
-                Some(self.guessed_columns(&record.fields, &places.collect::<Vec<_>>()))
+                self.record_fields(found?)
             }
             _ => None,
         }
+    }
+
+    fn record_fields(&mut self, item: ItemNode) -> Option<Vec<Column>> {
+        let ItemKind::Record(record) = item.kind(self.db).as_ref() else { return None };
+        let places = (1..=record.fields.len()).map(|part| places::part(item.key(self.db), part));
+        Some(self.guessed_columns(&record.fields, &places.collect::<Vec<_>>()))
     }
 
     fn guessed_columns(&mut self, decls: &[FieldDecl], places: &[Loc]) -> Vec<Column> {
