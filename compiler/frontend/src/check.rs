@@ -34,9 +34,9 @@ use dfc_typeck::{
     Checker, Column, FunctionTable, Globals, Gone, ItemKey, Loc, LocalDiagnostic, Namespace, PathStep, Scope, SiteSink,
 };
 
+use crate::cycles::is_cyclic;
 use crate::db::{Db, SourceFile};
-use crate::globals::globals;
-use crate::graph::is_cyclic;
+use crate::globals::globals_and_streams;
 use crate::items::{ItemNode, find, is_twice};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
@@ -116,7 +116,7 @@ pub fn item_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<ItemChec
         return Arc::new(check);
     }
     // What is near an unknown name is looked for among all names.
-    Arc::new(checked(db, root, item, globals(db, root)))
+    Arc::new(checked(db, root, item, globals_and_streams(db, root)))
 }
 
 fn checked(db: &dyn Db, root: SourceFile, item: ItemNode, globals: &Arc<Globals>) -> ItemCheck {

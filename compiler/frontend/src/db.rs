@@ -12,7 +12,7 @@ use salsa::{Durability, Setter as _};
 
 use crate::catalog::{Asked, Outside, Request};
 use crate::files::FileSystem;
-use crate::parts::{ItemNode, Mistakes, hold, inputs, refresh};
+use crate::parts::{Flows, ItemNode, Mistakes, Parts, Slots, hold, inputs, refresh};
 use crate::recall::mended;
 
 /// Why there is no text, where a file is not there at all.
@@ -35,6 +35,10 @@ pub struct SourceFile {
     pub remembered: Arc<Vec<Item>>,
     /// Its sound items, in source order; of a recalling twin the broken ones too.
     pub items: Vec<ItemNode>,
+    /// Their names.
+    pub slots: Slots,
+    /// Those of its items that rows flow through, with what each reads.
+    pub flows: Flows,
     /// The first byte of each of its items.
     pub starts: Arc<Vec<u32>>,
     /// What is known of its mistakes.
@@ -78,11 +82,13 @@ pub type Earlier = (Arc<str>, Arc<dfc_grammar::Parse>);
 #[derive(Default)]
 struct Files {
     by_identity: HashMap<PathBuf, SourceFile>,
+    /// By the paths that they were asked for: to ask the system for a file's identity each time would be slow.
+    by_path: HashMap<PathBuf, SourceFile>,
     by_index: Vec<SourceFile>,
     /// Recalling twins by the index of their files.
     twins: HashMap<u32, SourceFile>,
-    /// Files whose text was set by the editor.
-    overlays: HashSet<PathBuf>,
+    /// Files whose text was set by the editor, by their index.
+    overlays: HashSet<u32>,
     /// Nodes of items that are in no file now, by the index of the file that they were in.
     spare: HashMap<u32, Vec<ItemNode>>,
 }
@@ -108,21 +114,24 @@ impl salsa::Database for Database {}
 #[salsa::db]
 impl Db for Database {
     fn file(&self, path: &Path) -> SourceFile {
+        if let Some(&file) = lock(&self.files).by_path.get(path) {
+            return file;
+        }
         let identity = self.system.identity(path);
         let mut files = lock(&self.files);
         if let Some(&file) = files.by_identity.get(&identity) {
+            files.by_path.insert(path.to_path_buf(), file);
             return file;
         }
         let text = read(self.system.as_ref(), path);
         let index = files.by_index.len() as u32;
         let parsed = Arc::new(text.as_ref().map_or_else(|_| Parse::default(), |text| dfc_grammar::parse(text)));
-        let (items, starts, mistakes) = inputs(self, index, false, &text, &parsed, &[]);
+        let parts = inputs(self, index, false, &text, &parsed, &[]);
         if let Ok(text) = &text {
             lock(&self.parsed).insert(index, (text.clone(), parsed));
         }
-        let file = SourceFile::builder(index, path.to_path_buf(), text, None, Arc::default(), items, starts, mistakes)
-            .durability(Durability::HIGH)
-            .new(self);
+        let file = new_file(self, index, path.to_path_buf(), text, None, Arc::default(), parts);
+        files.by_path.insert(path.to_path_buf(), file);
         files.by_identity.insert(identity, file);
         files.by_index.push(file);
         file
@@ -142,12 +151,10 @@ impl Db for Database {
             None => (file.text(self).clone(), Arc::default()),
         };
         let (path, index) = (file.path(self).clone(), files.by_index.len() as u32);
-        let held = files.overlays.contains(&self.system.identity(&path));
+        let held = files.overlays.contains(&file.index(self));
         let remembered = Arc::new(mended(&parsed));
-        let (items, starts, mistakes) = inputs(self, index, held, &text, &parsed, &remembered);
-        let twin = SourceFile::builder(index, path, text, Some(file), remembered, items, starts, mistakes)
-            .durability(Durability::HIGH)
-            .new(self);
+        let parts = inputs(self, index, held, &text, &parsed, &remembered);
+        let twin = new_file(self, index, path, text, Some(file), remembered, parts);
         files.twins.insert(file.index(self), twin);
         files.by_index.push(twin);
         twin
@@ -168,6 +175,21 @@ impl Db for Database {
     fn keep_parsed(&self, file: SourceFile, parsed: Earlier) {
         lock(&self.parsed).insert(file.index(self), parsed);
     }
+}
+
+fn new_file(
+    db: &dyn Db,
+    index: u32,
+    path: PathBuf,
+    text: Result<Arc<str>, String>,
+    twin_of: Option<SourceFile>,
+    remembered: Arc<Vec<Item>>,
+    parts: Parts,
+) -> SourceFile {
+    let Parts { items, slots, flows, starts, mistakes } = parts;
+    SourceFile::builder(index, path, text, twin_of, remembered, items, slots, flows, starts, mistakes)
+        .durability(Durability::HIGH)
+        .new(db)
 }
 
 impl Database {
@@ -216,8 +238,7 @@ impl Database {
 
     /// Puts an editor's text before what is on the disk.
     pub fn set_text(&mut self, file: SourceFile, text: String) {
-        let identity = self.system.identity(file.path(self));
-        let new = lock(&self.files).overlays.insert(identity);
+        let new = lock(&self.files).overlays.insert(file.index(self));
         self.put(file, Ok(text.into()));
         if new {
             hold(self, file);
@@ -229,8 +250,7 @@ impl Database {
 
     /// Takes an editor's text away: what is on the disk counts again.
     pub fn unset_text(&mut self, file: SourceFile) {
-        let identity = self.system.identity(file.path(self));
-        lock(&self.files).overlays.remove(&identity);
+        lock(&self.files).overlays.remove(&file.index(self));
         self.read_again(file);
     }
 
@@ -243,8 +263,8 @@ impl Database {
     /// Every known file that no editor holds.
     pub fn on_disk(&self) -> Vec<SourceFile> {
         let files = lock(&self.files);
-        let on_disk = files.by_identity.iter().filter(|(identity, _)| !files.overlays.contains(*identity));
-        on_disk.map(|(_, file)| *file).collect()
+        let on_disk = files.by_identity.values().filter(|file| !files.overlays.contains(&file.index(self)));
+        on_disk.copied().collect()
     }
 
     /// The twin of a file, if anybody asked for it yet.
@@ -280,10 +300,10 @@ impl Database {
 
     fn refresh(&mut self, file: SourceFile) {
         let index = file.index(self);
-        let identity = self.system.identity(file.path(self));
+        let own = file.twin_of(self).unwrap_or(file).index(self);
         let (held, mut spare) = {
             let mut files = lock(&self.files);
-            (files.overlays.contains(&identity), files.spare.remove(&index).unwrap_or_default())
+            (files.overlays.contains(&own), files.spare.remove(&index).unwrap_or_default())
         };
         refresh(self, file, held, &mut spare);
         lock(&self.files).spare.insert(index, spare);

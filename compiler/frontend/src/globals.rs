@@ -57,10 +57,26 @@ pub struct Declarations {
     pub unset: Vec<(String, Loc)>,
 }
 
+/// A program without what rows flow through: it stays the same when a stream comes, goes or gets another name.
+#[salsa::tracked]
+pub fn declaring(db: &dyn Db, root: SourceFile) -> Arc<Program> {
+    let whole = program(db, root);
+    let flows = |slot: &Slot| matches!(slot.namespace, Namespace::Stream | Namespace::Sink);
+    let mut program = Program { files: whole.files.clone(), hidden: whole.hidden.clone(), ..Program::default() };
+    for file in &whole.files {
+        let named = file.items(db).iter().zip(file.slots(db).iter());
+        program.items.extend(named.filter(|(_, slot)| !flows(slot)).map(|(item, _)| *item));
+    }
+    let names = whole.names.iter().filter(|(slot, _)| !flows(slot));
+    program.names = names.map(|(slot, item)| (slot.clone(), *item)).collect();
+    program.twice = whole.twice.iter().filter(|slot| !flows(slot)).cloned().collect();
+    Arc::new(program)
+}
+
 /// Resolves the declarations of a program.
 #[salsa::tracked]
 pub fn declarations(db: &dyn Db, root: SourceFile) -> Arc<Declarations> {
-    let program = program(db, root);
+    let program = declaring(db, root).as_ref();
     let mut resolver = Resolver {
         db,
         program,
@@ -74,6 +90,14 @@ pub fn declarations(db: &dyn Db, root: SourceFile) -> Arc<Declarations> {
     resolver.run();
     let Resolver { globals, problems, unset, .. } = resolver;
     Arc::new(Declarations { globals: Arc::new(globals), problems, unset })
+}
+
+/// [`Declarations::globals`], with the names of streams, which make an error's words better: for what has an error, and for editors.
+#[salsa::tracked]
+pub fn globals_and_streams(db: &dyn Db, root: SourceFile) -> Arc<Globals> {
+    let mut globals = Globals::clone(globals(db, root));
+    globals.streams = program(db, root).names_of(Namespace::Stream).map(str::to_string).collect();
+    Arc::new(globals)
 }
 
 /// [`Declarations::globals`]: changes only when a declaration changes its meaning.
@@ -94,43 +118,28 @@ struct Resolver<'p, 'db> {
     open: Vec<Slot>,
 }
 
-impl<'db> Resolver<'_, 'db> {
+impl<'p, 'db> Resolver<'p, 'db> {
     fn run(&mut self) {
         self.globals.broken.extend(self.program.hidden.iter().cloned());
-        self.globals.streams = self.program.names_of(Namespace::Stream).map(str::to_string).collect();
-        for (Slot { name, .. }, item) in self.program.declared(Namespace::Fn) {
-            if let ItemKind::Fn(decl) = item.kind(self.db).as_ref() {
-                let function = UserFn { item: item.key(self.db).clone(), decl: decl.clone() };
-                if self.program.twice.contains(&Slot::new(Namespace::Fn, name.as_str())) {
-                    self.globals.broken.insert(name.clone());
-                } else {
-                    self.globals.functions.insert(name.clone(), Arc::new(function));
-                }
-                if FunctionTable::standard().get(name).is_some() {
-                    self.taken(*item, "function", name, "a function of the standard library");
-                }
+        let functions: Vec<(ItemNode, Arc<UserFn>)> =
+            self.items(Namespace::Fn).filter_map(|item| self.function(item)).collect();
+        for (item, function) in &functions {
+            let name = &function.decl.name.text;
+            if self.program.twice.contains(&Slot::new(Namespace::Fn, name.as_str())) {
+                self.globals.broken.insert(name.clone());
+            } else {
+                self.globals.functions.insert(name.clone(), function.clone());
+            }
+            if FunctionTable::standard().get(name).is_some() {
+                self.taken(*item, "function", name, "a function of the standard library");
             }
         }
         // Records first: types of parameters and constants may name them.
         for namespace in [Namespace::Record, Namespace::Value] {
-            let items: Vec<ItemNode> =
-                self.program.items.iter().filter(|item| item.key(self.db).namespace == namespace).copied().collect();
-            for item in items {
+            for item in self.items(namespace) {
                 self.resolve(item);
             }
         }
-        let functions: Vec<(ItemNode, Arc<UserFn>)> = self
-            .program
-            .items
-            .iter()
-            .filter(|item| item.key(self.db).namespace == Namespace::Fn)
-            .filter_map(|item| match item.kind(self.db).as_ref() {
-                ItemKind::Fn(decl) => {
-                    Some((*item, Arc::new(UserFn { item: item.key(self.db).clone(), decl: decl.clone() })))
-                }
-                _ => None,
-            })
-            .collect();
         for (item, function) in functions {
             let too_large = self.with_checker(item, |checker| {
                 let sound = checker.check_fn(&function);
@@ -153,6 +162,17 @@ impl<'db> Resolver<'_, 'db> {
                 self.unknown_given(name);
             }
         }
+    }
+
+    /// The program's declarations in a namespace.
+    fn items(&self, namespace: Namespace) -> impl Iterator<Item = ItemNode> + use<'p, 'db> {
+        let (db, program) = (self.db, self.program);
+        program.items.iter().copied().filter(move |item| item.key(db).namespace == namespace)
+    }
+
+    fn function(&self, item: ItemNode) -> Option<(ItemNode, Arc<UserFn>)> {
+        let ItemKind::Fn(decl) = item.kind(self.db).as_ref() else { return None };
+        Some((item, Arc::new(UserFn { item: item.key(self.db).clone(), decl: decl.clone() })))
     }
 
     /// A name that something built in has already.

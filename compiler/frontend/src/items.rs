@@ -57,14 +57,14 @@ impl Slot {
 }
 
 /// A root file and its libraries.
-#[derive(Debug, Clone, PartialEq, Eq, salsa::SalsaValue)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, salsa::SalsaValue)]
 pub struct Program {
     /// Root first, then libraries in the order they are used.
     pub files: Vec<SourceFile>,
     /// All items of all files.
     pub items: Vec<ItemNode>,
     /// First declaration of each name, by namespace.
-    pub names: BTreeMap<Slot, ItemNode>,
+    pub names: BTreeMap<Arc<Slot>, ItemNode>,
     /// Whether a file can't be read or has syntax errors. Nothing else is said of such a file.
     pub broken: bool,
     /// The files that are broken, by their index.
@@ -86,8 +86,10 @@ impl<'db> Program {
     }
 
     /// The first declaration of each name of a namespace, sorted by name.
-    pub fn declared(&self, namespace: Namespace) -> impl Iterator<Item = (&Slot, &ItemNode)> {
-        self.names.iter().filter(move |(slot, _)| slot.namespace == namespace)
+    pub fn declared(&self, namespace: Namespace) -> impl Iterator<Item = (&Slot, ItemNode)> {
+        let first = Slot::new(namespace, "");
+        let named = self.names.range::<Slot, _>(&first..).map(|(slot, item)| (slot.as_ref(), *item));
+        named.take_while(move |(slot, _)| slot.namespace == namespace)
     }
 
     /// The names of a namespace, sorted.
@@ -97,15 +99,24 @@ impl<'db> Program {
 
     /// The sources, streams and sinks.
     pub fn flows(&self, db: &'db dyn Db) -> impl Iterator<Item = ItemNode> {
-        self.items.iter().copied().filter(|item| is_flow(item.key(db)))
+        self.files.iter().flat_map(move |file| file.flows(db).iter().map(|(item, _)| *item))
+    }
+
+    /// Items in a namespace, the root file's first.
+    pub fn of(&self, db: &'db dyn Db, namespace: Namespace) -> impl Iterator<Item = ItemNode> {
+        self.files.iter().flat_map(move |file| of(db, *file, namespace))
     }
 
     /// Items of the root file in a namespace, in source order.
     pub fn in_root(&self, db: &'db dyn Db, namespace: Namespace) -> Vec<ItemNode> {
-        let root = self.files.first().map_or(0, |file| file.index(db));
-        let wanted = |item: &&ItemNode| item.key(db).file == root && item.key(db).namespace == namespace;
-        self.items.iter().filter(wanted).copied().collect()
+        self.files.first().into_iter().flat_map(|root| of(db, *root, namespace)).collect()
     }
+}
+
+/// Items of a file in a namespace, in source order.
+pub fn of(db: &dyn Db, file: SourceFile, namespace: Namespace) -> impl Iterator<Item = ItemNode> {
+    let named = file.items(db).iter().zip(file.slots(db).iter());
+    named.filter(move |(_, slot)| slot.namespace == namespace).map(|(item, _)| *item)
 }
 
 /// Whether an item is a source, a stream or a sink.
@@ -116,21 +127,13 @@ pub fn is_flow(key: &ItemKey) -> bool {
 /// Everything that belongs to a root file.
 #[salsa::tracked]
 pub fn program(db: &dyn Db, root: SourceFile) -> Program {
-    let mut program = Program {
-        files: Vec::new(),
-        items: Vec::new(),
-        names: BTreeMap::new(),
-        broken: false,
-        broken_files: Vec::new(),
-        hidden: BTreeSet::new(),
-        unknown_names: false,
-        twice: BTreeSet::new(),
-        problems: Vec::new(),
-    };
+    let mut program = Program::default();
     let mut open = Vec::new();
     take_in(db, root, &mut program, &mut open);
-    for item in program.items.clone() {
-        declare(db, item, &mut program);
+    for file in program.files.clone() {
+        for (item, slot) in file.items(db).iter().zip(file.slots(db).iter()) {
+            declare(db, *item, slot, &mut program);
+        }
     }
     program
 }
@@ -167,14 +170,9 @@ fn take_in(db: &dyn Db, file: SourceFile, program: &mut Program, open: &mut Vec<
         program.hidden.extend(mistakes.hidden.iter().cloned());
         program.unknown_names |= mistakes.nameless;
     }
-    let items = file_items(db, file);
-    program.items.extend(items);
+    program.items.extend(file_items(db, file));
     open.push(file);
-    for item in items {
-        // Asked first, so that what other items declare is not depended on.
-        if item.key(db).namespace != Namespace::Use {
-            continue;
-        }
+    for item in of(db, file, Namespace::Use) {
         let ItemKind::Use(used) = item.kind(db).as_ref() else { continue };
         let at = places::name_of(item.key(db));
         let library = used_file(db, file, &used.path);
@@ -239,17 +237,19 @@ fn shown(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-fn declare(db: &dyn Db, item: ItemNode, program: &mut Program) {
-    let key = item.key(db);
-    let at = || places::name_of(key);
+fn declare(db: &dyn Db, item: ItemNode, slot: &Arc<Slot>, program: &mut Program) {
+    // Asked for where there is something to say.
+    let key = || item.key(db);
+    let at = || places::name_of(key());
     let root = program.files.first().map_or(0, |file| file.index(db));
-    match key.namespace {
+    match slot.namespace {
         Namespace::Use | Namespace::Sink => return,
-        Namespace::Job if key.file != root => {
+        Namespace::Job if key().file != root => {
+            let key = key();
             let message = format!("a file with a job can't be used as a library: it declares the job `{}`", key.name);
             let mut problem = LocalDiagnostic::error("E0208", at(), message, "this job")
                 .help("move the declarations that both need into a file without a job");
-            let uses = program.items.iter().find(|other| match other.kind(db).as_ref() {
+            let uses = program.of(db, Namespace::Use).find(|other| match other.kind(db).as_ref() {
                 ItemKind::Use(used) => {
                     let by = program.files.iter().find(|file| file.index(db) == other.key(db).file);
                     by.is_some_and(|by| used_file(db, *by, &used.path).index(db) == key.file)
@@ -263,8 +263,8 @@ fn declare(db: &dyn Db, item: ItemNode, program: &mut Program) {
             return;
         }
         Namespace::Job => {
-            let first = program.names.keys().find(|slot| slot.namespace == Namespace::Job).cloned();
-            if let Some(first) = first.and_then(|name| program.names.get(&name)) {
+            let first = program.declared(Namespace::Job).next().map(|(_, first)| first);
+            if let Some(first) = first {
                 let problem = LocalDiagnostic::error(
                     "E0202",
                     at(),
@@ -286,13 +286,12 @@ fn declare(db: &dyn Db, item: ItemNode, program: &mut Program) {
         }
         _ => {}
     }
-    let slot = Slot::new(key.namespace, key.name.clone());
-    let Some(first) = program.names.get(&slot) else {
-        program.names.insert(slot, item);
+    let Some(first) = program.names.get(slot) else {
+        program.names.insert(slot.clone(), item);
         return;
     };
-    program.twice.insert(slot);
-    let first = first.key(db);
+    program.twice.insert(slot.as_ref().clone());
+    let (key, first) = (key(), first.key(db));
     let what = what(key.namespace);
     let problem = if first.file == key.file {
         LocalDiagnostic::error("E0201", at(), format!("the {what} `{}` is declared twice", key.name), "declared again")

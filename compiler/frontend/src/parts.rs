@@ -5,7 +5,8 @@
 //!
 //! The sources, streams and sinks of a file that an editor holds are of low durability, everything else is of high: answers that
 //! don't depend on what is being edited are known to hold without a look at what they depend on. So what a whole program
-//! is made of (names, declarations, who reads whom) must not depend on what stands inside a stream.
+//! is made of (names, declarations, who reads whom) must not depend on what stands inside a stream. Names and edges are kept
+//! for a file as one, so that whoever wants those of a whole program depends on its files and not on thousands of items.
 //!
 //! It may not know what items mean to each other.
 
@@ -18,7 +19,7 @@ use dfc_typeck::{ItemKey, Namespace};
 use salsa::{Durability, Setter as _};
 
 use crate::db::{Database, Db, SourceFile};
-use crate::items::{is_flow, parse};
+use crate::items::{Slot, is_flow, parse};
 use crate::references::{References, references};
 
 /// An item of a file. Its identity is its key, so that an edit elsewhere leaves it what it was.
@@ -28,8 +29,6 @@ pub struct ItemNode {
     pub key: ItemKey,
     /// What it declares.
     pub kind: Arc<ItemKind>,
-    /// The streams that it reads.
-    pub references: Arc<References>,
     /// Whether it is broken now, and this is what it last was (its spans are those of an older text) or what can be read of it.
     #[returns(copy)]
     pub remembered: bool,
@@ -45,6 +44,12 @@ impl ItemNode {
         found.unwrap_or_default()
     }
 }
+
+/// The sources, streams and sinks of a file, in source order, each with the streams that it reads.
+pub type Flows = Arc<Vec<(ItemNode, Arc<References>)>>;
+
+/// The names of a file's items, in source order.
+pub type Slots = Arc<Vec<Arc<Slot>>>;
 
 /// What a program needs to know of a file's text: it stays the same over most edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,8 +90,22 @@ fn starts(items: &[(&Item, bool)]) -> Vec<u32> {
     items.iter().map(|(item, _)| item.start).collect()
 }
 
-/// What a file of this text is made of, as new inputs: its items, the places where they start, its mistakes. `held`: whether an
-/// editor holds the file. `remembered`: what stands for its broken items.
+/// What a file is made of.
+pub struct Parts {
+    /// Its items.
+    pub items: Vec<ItemNode>,
+    /// Their names.
+    pub slots: Slots,
+    /// Those that rows flow through.
+    pub flows: Flows,
+    /// The first byte of each item.
+    pub starts: Arc<Vec<u32>>,
+    /// What is known of its mistakes.
+    pub mistakes: Mistakes,
+}
+
+/// What a file of this text is made of, as new inputs. `held`: whether an editor holds the file. `remembered`: what stands for
+/// its broken items.
 pub fn inputs(
     db: &dyn Db,
     file: u32,
@@ -94,16 +113,33 @@ pub fn inputs(
     text: &Result<Arc<str>, String>,
     parsed: &Parse,
     remembered: &[Item],
-) -> (Vec<ItemNode>, Arc<Vec<u32>>, Mistakes) {
+) -> Parts {
     let items = in_order(parsed, remembered);
-    let keys = keys(file, items.iter().map(|(item, _)| *item)).into_iter();
-    let nodes = keys.zip(&items).map(|(key, (item, remembered))| node(db, key, &item.kind, *remembered, held));
-    (nodes.collect(), Arc::new(starts(&items)), Mistakes::of(text, parsed, remembered))
+    let (mut nodes, mut slots, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+    // Nothing is asked of the new inputs: a query that comes upon a new file must not depend on more than at its next run.
+    for (key, (item, remembered)) in keys(file, items.iter().map(|(item, _)| *item)).into_iter().zip(&items) {
+        slots.push(slot(&key));
+        let reads = is_flow(&key).then(|| Arc::new(references(&key, &item.kind)));
+        let node = node(db, key, &item.kind, *remembered, held);
+        flows.extend(reads.map(|reads| (node, reads)));
+        nodes.push(node);
+    }
+    Parts {
+        items: nodes,
+        slots: Arc::new(slots),
+        flows: Arc::new(flows),
+        starts: Arc::new(starts(&items)),
+        mistakes: Mistakes::of(text, parsed, remembered),
+    }
+}
+
+fn slot(key: &ItemKey) -> Arc<Slot> {
+    Arc::new(Slot::new(key.namespace, key.name.clone()))
 }
 
 fn node(db: &dyn Db, key: ItemKey, kind: &Arc<ItemKind>, remembered: bool, held: bool) -> ItemNode {
-    let (references, durability) = (Arc::new(references(&key, kind)), durability(&key, held));
-    let node = ItemNode::builder(key, kind.clone(), references, remembered).durability(Durability::HIGH);
+    let durability = durability(&key, held);
+    let node = ItemNode::builder(key, kind.clone(), remembered).durability(Durability::HIGH);
     node.kind_durability(durability).remembered_durability(durability).new(db)
 }
 
@@ -153,11 +189,19 @@ pub fn refresh(db: &mut Database, file: SourceFile, held: bool, spare: &mut Vec<
             Arc::ptr_eq(node.kind(db), &item.kind) || identity(node.kind(db)) == identity(&item.kind)
         });
     let nodes = if same { before.clone() } else { matched(db, file, held, &items, spare) };
+    let mut changed = Vec::new();
     for (node, (item, remembered)) in nodes.iter().zip(&items) {
-        change(db, *node, &item.kind, *remembered, held);
+        if change(db, *node, &item.kind, *remembered, held) {
+            changed.push(*node);
+        }
     }
     // The old values come back from each of these; nobody wants them.
+    if let Some(flows) = flows(db, file, &nodes, &changed, nodes == before) {
+        let _ = file.set_flows(db).with_durability(Durability::HIGH).to(Arc::new(flows));
+    }
     if nodes != before {
+        let slots = Arc::new(nodes.iter().map(|node| slot(node.key(db))).collect());
+        let _ = file.set_slots(db).with_durability(Durability::HIGH).to(slots);
         let _ = file.set_items(db).with_durability(Durability::HIGH).to(nodes);
     }
     let starts = starts(&items);
@@ -167,6 +211,30 @@ pub fn refresh(db: &mut Database, file: SourceFile, held: bool, spare: &mut Vec<
     if *file.mistakes(db) != mistakes {
         let _ = file.set_mistakes(db).with_durability(Durability::HIGH).to(mistakes);
     }
+}
+
+/// What a file's sources, streams and sinks read now, if that is something else than before. `changed`: the nodes with another
+/// tree; `same`: whether the nodes are the file's still.
+fn flows(
+    db: &dyn Db,
+    file: SourceFile,
+    nodes: &[ItemNode],
+    changed: &[ItemNode],
+    same: bool,
+) -> Option<Vec<(ItemNode, Arc<References>)>> {
+    let before = file.flows(db);
+    if same && changed.iter().all(|node| !is_flow(node.key(db))) {
+        return None;
+    }
+    let known: HashMap<ItemNode, &Arc<References>> =
+        before.iter().map(|(node, references)| (*node, references)).collect();
+    let flows = nodes.iter().filter(|node| is_flow(node.key(db))).map(|node| {
+        let known = known.get(node).copied();
+        let kept = known.filter(|_| !changed.contains(node)).cloned();
+        (*node, kept.unwrap_or_else(|| Arc::new(references(node.key(db), node.kind(db)))))
+    });
+    let flows: Vec<(ItemNode, Arc<References>)> = flows.collect();
+    (flows != **before).then_some(flows)
 }
 
 /// A node for each item: the one of the same key, or one that has none, or a new one.
@@ -199,19 +267,18 @@ fn matched(
     nodes.collect()
 }
 
-fn change(db: &mut Database, node: ItemNode, kind: &Arc<ItemKind>, remembered: bool, held: bool) {
+/// Sets what a node is; whether its tree is another now.
+fn change(db: &mut Database, node: ItemNode, kind: &Arc<ItemKind>, remembered: bool, held: bool) -> bool {
     let (key, old) = (node.key(db), node.kind(db));
     let durability = durability(key, held);
-    if !Arc::ptr_eq(old, kind) && old != kind {
-        let references = references(key, kind);
-        if **node.references(db) != references {
-            let _ = node.set_references(db).with_durability(Durability::HIGH).to(Arc::new(references));
-        }
+    let changed = !Arc::ptr_eq(old, kind) && old != kind;
+    if changed {
         let _ = node.set_kind(db).with_durability(durability).to(kind.clone());
     }
     if node.remembered(db) != remembered {
         let _ = node.set_remembered(db).with_durability(durability).to(remembered);
     }
+    changed
 }
 
 fn identity(kind: &ItemKind) -> (Namespace, &str) {

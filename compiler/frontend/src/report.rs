@@ -17,7 +17,7 @@ use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
 use crate::guarantees::guarantees;
-use crate::items::{ItemNode, Program, file_items, parse, program};
+use crate::items::{ItemNode, Program, Slot, file_items, parse, program};
 use crate::joblints::job_lints;
 use crate::places;
 use crate::said::said;
@@ -86,7 +86,7 @@ fn of_structure(db: &dyn Db, root: SourceFile) -> Vec<&LocalDiagnostic> {
         found.extend(job(db, root).iter().flat_map(|job| &job.diagnostics));
     }
     if whole(program) {
-        found.extend(&graph(db, root).problems);
+        found.extend(graph(db, root).iter());
     }
     found
 }
@@ -155,12 +155,15 @@ fn syntax(db: &dyn Db, program: &Program, files: &[SourceFile], out: &mut Vec<Di
     }
 }
 
+/// An item's key, its name borrowed.
+type Named<'db> = (u32, Namespace, &'db str, u32);
+
 /// Where the items of a program stand.
 pub struct Places<'p, 'db> {
     db: &'db dyn Db,
     program: &'p Program,
     /// Counted when the first place is asked for: most programs have no findings.
-    items: OnceCell<HashMap<&'db ItemKey, (FileId, ItemNode, u32)>>,
+    items: OnceCell<HashMap<Named<'db>, (FileId, ItemNode, u32)>>,
 }
 
 impl<'p, 'db> Places<'p, 'db> {
@@ -169,13 +172,19 @@ impl<'p, 'db> Places<'p, 'db> {
         Places { db, program, items: OnceCell::new() }
     }
 
-    fn items(&self) -> &HashMap<&'db ItemKey, (FileId, ItemNode, u32)> {
+    fn items(&self) -> &HashMap<Named<'db>, (FileId, ItemNode, u32)> {
         self.items.get_or_init(|| {
             let mut items = HashMap::new();
             for (i, file) in self.program.files.iter().enumerate() {
-                let starts = file.starts(self.db).iter();
-                let placed = file_items(self.db, *file).iter().zip(starts);
-                items.extend(placed.map(|(item, start)| (item.key(self.db), (FileId(i as u32), *item, *start))));
+                let index = file.index(self.db);
+                let mut counted: HashMap<&Slot, u32> = HashMap::new();
+                let named = file_items(self.db, *file).iter().zip(file.slots(self.db).iter());
+                for ((item, slot), start) in named.zip(file.starts(self.db).iter()) {
+                    let nth = counted.entry(slot).or_default();
+                    let named = (index, slot.namespace, slot.name.as_str(), *nth);
+                    items.insert(named, (FileId(i as u32), *item, *start));
+                    *nth += 1;
+                }
             }
             items
         })
@@ -183,7 +192,8 @@ impl<'p, 'db> Places<'p, 'db> {
 
     /// The place of a span inside an item.
     pub fn place(&self, loc: &Loc) -> Place {
-        match self.items().get(&loc.item) {
+        let ItemKey { file, namespace, name, nth } = &loc.item;
+        match self.items().get(&(*file, *namespace, name.as_str(), *nth)) {
             Some((file, item, start)) => {
                 let span = places::resolve(item.kind(self.db), loc.span).shift(*start);
                 Place { file: *file, start: span.start, end: span.end }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use dfc_typeck::{Global, Globals, Namespace, RecordType, UserFn};
 
 use crate::db::{Db, SourceFile};
-use crate::globals::globals;
-use crate::items::{ItemNode, program};
+use crate::globals::{declaring, globals};
+use crate::items::ItemNode;
 
 /// The declarations that an item mentions, itself or by a function or an operator that it uses. All others are left out, and so
 /// are the streams' names: these only make an error's words better.
@@ -36,7 +36,7 @@ pub fn seen(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<Globals> {
 /// Every name that is declared, those of streams left out.
 #[salsa::tracked]
 fn declared(db: &dyn Db, root: SourceFile) -> Arc<HashSet<String>> {
-    let (globals, program) = (globals(db, root), program(db, root));
+    let (globals, program) = (globals(db, root), declaring(db, root));
     let values = globals.values.keys().chain(globals.functions.keys()).chain(globals.records.keys());
     let names = values.chain(&globals.broken).map(String::as_str).chain(program.names_of(Namespace::Operator));
     Arc::new(names.map(str::to_owned).collect())
@@ -65,7 +65,7 @@ impl Meaning {
 /// What a name means in a program. Who asks so depends on that name only.
 #[salsa::tracked]
 fn meaning(db: &dyn Db, root: SourceFile, name: String) -> Meaning {
-    let (globals, program) = (globals(db, root), program(db, root));
+    let (globals, program) = (globals(db, root), declaring(db, root));
     let through = [Namespace::Fn, Namespace::Operator].into_iter().filter_map(|of| program.find(of, &name)).collect();
     Meaning {
         value: globals.values.get(&name).cloned(),

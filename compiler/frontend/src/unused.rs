@@ -10,7 +10,8 @@ use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
 use crate::check::{Input, ItemCheck, item_check};
 use crate::db::{Db, SourceFile};
-use crate::items::{ItemNode, program};
+use crate::edges::readers;
+use crate::items::ItemNode;
 
 /// A field computed by a node: which node, which of its columns, the field's name, where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,21 +29,6 @@ pub struct Computed {
 /// Columns that an item reads of another; `None`: it has errors, so nobody knows.
 pub type Reads = Option<BTreeMap<ItemKey, BTreeSet<usize>>>;
 
-/// The items that read each source and stream, by its name.
-#[salsa::tracked]
-fn reader_map(db: &dyn Db, root: SourceFile) -> BTreeMap<String, Vec<ItemNode>> {
-    let program = program(db, root);
-    let mut map: BTreeMap<String, Vec<ItemNode>> = BTreeMap::new();
-    for item in program.flows(db) {
-        for reference in &item.references(db).reads {
-            if let Some(read) = program.find(Namespace::Stream, &reference.name) {
-                map.entry(read.key(db).name.clone()).or_default().push(item);
-            }
-        }
-    }
-    map
-}
-
 /// What an item reads of others where all that it gives is wanted.
 pub fn reads(check: &ItemCheck) -> Reads {
     if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
@@ -59,7 +45,7 @@ pub fn reads(check: &ItemCheck) -> Reads {
 /// The columns of an item that its readers read; `None`: one of them has errors.
 fn wanted(db: &dyn Db, root: SourceFile, item: ItemNode, check: &ItemCheck) -> Option<BTreeSet<usize>> {
     let mut wanted = BTreeSet::new();
-    let readers = reader_map(db, root).get(&item.key(db).name).map(Vec::as_slice).unwrap_or_default();
+    let readers = readers(db, root, item);
     if readers.is_empty() {
         wanted.extend(0..check.columns.as_ref().map_or(0, |columns| columns.len()));
     }

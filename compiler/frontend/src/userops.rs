@@ -19,7 +19,7 @@ use dfc_typeck::{
 
 use crate::bind::listed;
 use crate::db::{Db, SourceFile};
-use crate::globals::{globals, record_fields};
+use crate::globals::{globals, globals_and_streams, record_fields};
 use crate::items::ItemNode;
 use crate::operators::{self, Operator, Role};
 
@@ -29,10 +29,11 @@ const INPUT: &str = "";
 /// What is wrong with the declaration of an operator.
 #[salsa::tracked]
 pub fn operator_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<Vec<LocalDiagnostic>> {
-    Arc::new(match item.kind(db).as_ref() {
-        ItemKind::Operator(decl) => OperatorCheck::new(globals(db, root), item.key(db), decl).run(&BTreeMap::new()),
-        _ => Vec::new(),
-    })
+    let ItemKind::Operator(decl) = item.kind(db).as_ref() else { return Arc::default() };
+    let check = |globals: &Globals| OperatorCheck::new(globals, item.key(db), decl).run(&BTreeMap::new());
+    let found = check(globals(db, root));
+    // What may be meant is looked for among the streams too.
+    Arc::new(if found.is_empty() { found } else { check(globals_and_streams(db, root)) })
 }
 
 /// What a use of an operator finds wrong in its body, given the types of the parameters that are declared for several.

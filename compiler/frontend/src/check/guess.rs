@@ -13,8 +13,8 @@ use dfc_typeck::{Column, Loc, Namespace, Scope};
 use super::ends::DECLARED;
 use super::{Flow, ItemContext, broken, stream_columns};
 use crate::bind::Bound;
+use crate::cycles::is_cyclic;
 use crate::db::{Db, SourceFile};
-use crate::graph::is_cyclic;
 use crate::items::{ItemNode, find, program};
 use crate::places;
 
@@ -91,7 +91,7 @@ impl ItemContext<'_> {
         let unread = call.args.iter().any(|arg| matches!(arg.value.kind, ExprKind::Error));
         let mut records = program(self.db, self.root).declared(Namespace::Record).filter(|_| unread);
         let (Some((_, only)), None) = (records.next(), records.next()) else { return None };
-        self.record_fields(*only)
+        self.record_fields(only)
     }
 
     /// The fields of a record's name or of `record { … }`. `near`: a name that no record has is one of a record.

@@ -204,7 +204,7 @@ impl List<'_> {
         for (slot, item) in here.into_iter().chain(elsewhere).take(MOST) {
             let source = matches!(item.kind(db).as_ref(), ItemKind::Source(_));
             let entry = Entry::plain(&slot.name, C::Stream).detail(if source { "source" } else { "stream" });
-            self.add(Rank::Best, entry.doc(docs::of_item(self.view, *item)));
+            self.add(Rank::Best, entry.doc(docs::of_item(self.view, item)));
         }
     }
 

@@ -58,7 +58,7 @@ impl Hints<'_> {
                 if let Some(columns) = shown_columns(view.db, view.root, item) {
                     self.stream(stream.name.span.end, columns);
                 }
-                if !crate::graph::is_cyclic(view.db, view.root, item) {
+                if !crate::cycles::is_cyclic(view.db, view.root, item) {
                     let trace = trace(view.db, view.root, item.key(view.db), kind, false);
                     self.chain(&stream.chain, &trace);
                 }

@@ -16,8 +16,8 @@ use super::view::{View, range};
 use super::{FileRange, Lineage, LineageStep};
 use crate::Compiler;
 use crate::check::{Trace, shown_columns, trace};
+use crate::cycles::is_cyclic;
 use crate::db::SourceFile;
-use crate::graph::is_cyclic;
 use crate::items::ItemNode;
 use crate::operators::{Kind, Role, table};
 

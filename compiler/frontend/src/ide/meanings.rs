@@ -15,8 +15,8 @@ use dfc_grammar::ast::{
 use dfc_typeck::{Column, FunctionTable, ItemKey, Loc, Namespace};
 
 use crate::check::{Trace, trace};
+use crate::cycles::is_cyclic;
 use crate::db::{Db, SourceFile};
-use crate::graph::is_cyclic;
 use crate::items::{ItemNode, Program, is_flow, program};
 use crate::operators::{Kind, Operator, Param, Role, table};
 use crate::places::{self, PartIndex};
