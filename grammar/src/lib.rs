@@ -16,6 +16,7 @@
 //!
 //! This crate knows no file system, no query system and no meaning of names.
 
+mod again;
 pub mod ast;
 mod brackets;
 mod dump;
@@ -44,6 +45,7 @@ pub use token::{Token, TokenKind, lex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use again::{Again, again};
 use ast::{File, Item, Span};
 use items::Cut;
 
@@ -58,6 +60,8 @@ pub struct Parse {
     pub errors: Vec<SyntaxError>,
     /// The items that are not in the tree because of a mistake, in source order.
     pub broken: Vec<Broken>,
+    /// Where the items start and end, for the next time.
+    cuts: Vec<Cut>,
 }
 
 /// An item with a mistake, as far as it can be told.
@@ -92,46 +96,58 @@ pub const LIMITS: Limits = Limits { file_bytes: 16 << 20, nesting: 128, operator
 
 /// Parses a file. Any text will do.
 pub fn parse(text: &str) -> Parse {
-    parse_after(text, None)
+    if text.len() > LIMITS.file_bytes { too_large() } else { parse_cuts(text, Again::afresh(text), |_, _| None) }
 }
 
 /// Parses a file of which an earlier text was parsed before: gives what [`parse`] gives, and takes over the items whose
 /// text is still the same. Their trees are shared.
 pub fn parse_again(text: &str, earlier_text: &str, earlier: &Parse) -> Parse {
-    let known = earlier.file.items.iter().filter_map(|item| {
+    if text.len() > LIMITS.file_bytes {
+        return too_large();
+    }
+    let made = again(text, earlier_text, earlier);
+    // Items that stand where the change was, or were moved by it.
+    let changed = made.changed(earlier_text, earlier);
+    let inside = earlier.file.items.iter().filter(|item| changed.contains(&item.start));
+    let known = inside.filter_map(|item| {
         let (start, end) = (item.start as usize, (item.start + item.len) as usize);
         Some((earlier_text.get(start..end)?, item))
     });
-    parse_after(text, Some(&known.collect()))
+    let known: Known<'_> = known.collect();
+    parse_cuts(text, made, |made, number| {
+        made.item(earlier, number).or_else(|| take_over(text, &made.tokens, &made.cuts[number], &known))
+    })
 }
 
 /// Sound items by their text.
 type Known<'a> = HashMap<&'a str, &'a Item, foldhash::fast::FixedState>;
 
-fn parse_after(text: &str, known: Option<&Known<'_>>) -> Parse {
-    if text.len() > LIMITS.file_bytes {
-        let message = format!("a file has {} MiB at most, this one is larger", LIMITS.file_bytes >> 20);
-        let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "")
-            .help("split it, and take the parts in with `use`");
-        return Parse { errors: vec![fault], ..Parse::default() };
-    }
-    let tokens = lex(text);
+fn too_large() -> Parse {
+    let message = format!("a file has {} MiB at most, this one is larger", LIMITS.file_bytes >> 20);
+    let fault = SyntaxError::new(error::FILE_TOO_LARGE, Span::new(0, 0), message, "")
+        .help("split it, and take the parts in with `use`");
+    Parse { errors: vec![fault], ..Parse::default() }
+}
+
+/// `known`: a cut's item, if it was parsed before.
+fn parse_cuts(text: &str, made: Again, known: impl Fn(&Again, usize) -> Option<Item>) -> Parse {
     let (mut errors, mut broken) = (Vec::new(), Vec::new());
+    let (tokens, cuts) = (&made.tokens, &made.cuts);
     errors.extend(tokens.iter().filter_map(long_name));
-    let cuts = items::cut(text, &tokens);
-    let mut file = File { doc: file_doc(text, &tokens), items: Vec::with_capacity(cuts.len()) };
+    let mut file = File { doc: file_doc(text, tokens), items: Vec::with_capacity(cuts.len()) };
     let mut end = 0;
-    for cut in &cuts {
+    for (number, cut) in cuts.iter().enumerate() {
         stray_comments(text, &tokens[end..cut.tokens.start], &mut errors);
-        match take_over(text, &tokens, cut, known).map_or_else(|| parse_item(text, &tokens, cut, &mut errors), Ok) {
+        match known(&made, number).map_or_else(|| parse_item(text, tokens, cut, &mut errors), Ok) {
             Ok(item) => file.items.push(item),
-            Err(mended) => broken.extend(broken_item(text, &tokens, cut, mended)),
+            Err(mended) => broken.extend(broken_item(text, tokens, cut, mended)),
         }
         end = cut.tokens.end;
     }
     stray_comments(text, &tokens[end..], &mut errors);
     errors.sort_by_key(|error| (error.span.start, error.span.end));
-    Parse { file, tokens, errors, broken }
+    let Again { tokens, cuts, .. } = made;
+    Parse { file, tokens, errors, broken, cuts }
 }
 
 /// A name past the limit: it would be copied into every message and every plan.
@@ -170,15 +186,18 @@ fn file_doc(text: &str, tokens: &[Token]) -> Option<String> {
 fn stray_comments(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>) {
     let comments: Vec<Token> =
         tokens.iter().filter(|t| matches!(t.kind, TokenKind::BlockComment | TokenKind::HashComment)).copied().collect();
+    if comments.is_empty() {
+        return;
+    }
     errors.extend(symbols::prepare(text, &comments, 0, symbols::Word::Job).errors);
 }
 
 /// An item as it was parsed before. A sound item's tree depends on its own text and nothing else.
-fn take_over(text: &str, tokens: &[Token], cut: &Cut, known: Option<&Known<'_>>) -> Option<Item> {
+fn take_over(text: &str, tokens: &[Token], cut: &Cut, known: &Known<'_>) -> Option<Item> {
     cut.word?;
     let own = tokens.get(cut.tokens.clone())?;
     let (start, end) = (own.first()?.span.start, own.last()?.span.end);
-    let item = known?.get(text.get(start as usize..end as usize)?)?;
+    let item = known.get(text.get(start as usize..end as usize)?)?;
     Some(Item { start, ..(*item).clone() })
 }
 

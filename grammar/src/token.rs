@@ -275,14 +275,20 @@ fn placeholder(text: &str) -> usize {
 /// Cuts `text` into tokens, trivia included. Any text will do; the tokens' texts joined are `text`.
 pub fn lex(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3);
-    let mut lexer = TokenKind::lexer(text);
-    while let Some(result) = lexer.next() {
-        let range = lexer.span();
-        let span = Span::new(range.start, range.end);
+    tokens.extend(lex_from(text, 0));
+    tokens
+}
+
+/// The tokens of `text` from a byte on where one starts.
+pub(crate) fn lex_from(text: &str, start: usize) -> impl Iterator<Item = Token> {
+    let mut lexer = TokenKind::lexer(text.get(start..).unwrap_or(""));
+    std::iter::from_fn(move || {
+        let result = lexer.next()?;
+        let first = start + lexer.span().start;
         // A byte order mark is no part of the text, whichever editor put it there.
         let kind = match result {
             Ok(kind) => kind,
-            Err(()) if range.start == 0 && lexer.slice() == "\u{feff}" => TokenKind::Whitespace,
+            Err(()) if first == 0 && lexer.slice() == "\u{feff}" => TokenKind::Whitespace,
             Err(()) => {
                 // `${name}` of other languages is one mistake, not a brace in the wrong place.
                 if lexer.slice() == "$" {
@@ -291,8 +297,6 @@ pub fn lex(text: &str) -> Vec<Token> {
                 TokenKind::Unknown
             }
         };
-        let span = Span { end: lexer.span().end as u32, ..span };
-        tokens.push(Token { kind, span });
-    }
-    tokens
+        Some(Token { kind, span: Span::new(first, start + lexer.span().end) })
+    })
 }

@@ -189,19 +189,23 @@ proptest! {
         check(&format!("{} {}", starts[start], pieces.join(" ")));
     }
 
-    /// What a parse takes over of the text before is what it would have found itself.
+    /// What a parse takes over of the text before is what it would have found itself: small files and long ones, whose start and
+    /// end stay as they were.
     #[test]
     fn a_file_parsed_again(
-        file in 0..5usize,
-        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..40usize, prop::sample::select(PIECES)), 1..4),
+        parts in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
+        cuts in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..40usize, prop::sample::select(PIECES), prop::sample::select(&["", "\n", " "][..])),
+            1..6,
+        ),
     ) {
         let files = good();
-        let mut text = files[file % files.len()].clone();
+        let mut text: String = parts.iter().map(|part| files[part.index(files.len())].as_str()).collect();
         let mut earlier = parse(&text);
-        for (at, length, put) in cuts {
+        for (at, length, put, blank) in cuts {
             let start = (0..=at.index(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap();
             let end = (start + length..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-            let edited = format!("{}{put}{}", &text[..start], &text[end..]);
+            let edited = format!("{}{blank}{put}{blank}{}", &text[..start], &text[end..]);
             let again = parse_again(&edited, &text, &earlier);
             assert_eq!(again, parse(&edited), "{text:?} → {edited:?}");
             (text, earlier) = (edited, again);
