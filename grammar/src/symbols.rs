@@ -296,6 +296,13 @@ impl<'a> Builder<'a> {
             FormatString => self.format(text, span, nesting),
             SingleQuoted => self.single_quoted(text, span),
             ForeignOperator => self.foreign(text, span),
+            Semicolon if self.word != Word::Operator && self.line_start => {
+                self.out.errors.push(
+                    SyntaxError::new(error::COMMENT_FORM, span, "comments do not start with `;`", "not a comment here")
+                        .help("start every line of a comment with `//`")
+                        .fix(span, "//"),
+                );
+            }
             Semicolon if self.word != Word::Operator => self.out.errors.push(
                 SyntaxError::new(error::SEMICOLON, span, "nothing is ended with `;` here", "not needed")
                     .help("leave it out; only statements of an operator end in `;`")
@@ -364,6 +371,14 @@ impl<'a> Builder<'a> {
 
     fn single_quoted(&mut self, text: &'a str, span: Span) {
         let closed = text.len() > 1 && text.ends_with('\'');
+        if !closed && self.line_start && !self.out.symbols.is_empty() {
+            // What follows on its line is in the token.
+            let mark = Span { end: span.start + 1, ..span };
+            let fault =
+                SyntaxError::new(error::COMMENT_FORM, mark, "comments do not start with `'`", "not a comment here");
+            self.out.errors.push(fault.help("start every line of a comment with `//`").fix(mark, "//"));
+            return;
+        }
         let content = text.get(1..text.len() - usize::from(closed)).unwrap_or("").trim_end();
         let mut fault = SyntaxError::new(
             error::SINGLE_QUOTES,

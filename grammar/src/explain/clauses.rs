@@ -54,6 +54,9 @@ const ITEMS: &[(&str, &str)] = &[
 /// The item that another language's word stands for, with how it is written.
 pub(super) fn foreign_item(word: &str) -> Option<String> {
     let lower = word.to_lowercase();
+    if lower == "rem" {
+        return Some("a comment starts with `//`".to_owned());
+    }
     ITEMS.iter().find(|(theirs, _)| *theirs == lower).map(|(_, item)| form(item))
 }
 

@@ -23,6 +23,9 @@ impl<'a> Place<'_, 'a> {
         if let Some(fault) = self.words_in_a_row(last, symbol) {
             return Some((Some(fault), Repair::Region));
         }
+        if let Some(fault) = self.prefix_of_a_text(last, symbol).or_else(|| self.one_condition(last)) {
+            return Some((Some(fault), Repair::Region));
+        }
         let end = Span { start: last.span.end, end: last.span.end };
         let fault = self.fault(
             error::MISSING_COMMA,
@@ -33,9 +36,41 @@ impl<'a> Place<'_, 'a> {
             let fault = fault.help("write `,`").fix(end, ",");
             return Some((Some(fault), Repair::Insert(vec![Sym::Token(T::Comma)])));
         }
-        let fault =
-            fault.help("write `,` between two arguments; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`");
+        let text = |symbol: &Symbol<'_>| matches!(symbol.sym, Sym::String(_) | Sym::FormatStart | Sym::FormatEnd);
+        let fault = fault.help(match text(last) || text(symbol) {
+            true => "write `,` between two arguments; texts are joined with `concat(a, b)` or `f\"{a}{b}\"`",
+            false => "write `,` between two arguments, or the operator that joins two values, such as `+` or `==`",
+        });
         Some((Some(fault), Repair::Region))
+    }
+
+    /// `date"2026-01-31"`, `b"x"`: a name that touches a text.
+    fn prefix_of_a_text(&self, last: &Symbol<'a>, symbol: &Symbol<'a>) -> Option<SyntaxError> {
+        if !matches!(symbol.sym, Sym::String(_)) || !last.is_name() || last.span.end != symbol.span.start {
+            return None;
+        }
+        let message = format!("a text has no `{}` before it", self.source(last));
+        let fault = SyntaxError::new(error::UNEXPECTED, last.span, message, "not needed")
+            .help("a text is `\"…\"`, one with values in it `f\"{a}\"`, one without escapes `r\"…\"`; a date is `@2026-01-31`");
+        Some(fault)
+    }
+
+    /// `filter(id 1)`: two values where there is room for one.
+    fn one_condition(&self, last: &Symbol<'a>) -> Option<SyntaxError> {
+        let open = self.opener().and_then(|open| self.symbols.iter().position(|symbol| symbol.span == open.span))?;
+        if self.callee() != Some("filter") || self.symbols[open + 1..self.at].iter().any(|s| s.is(T::Comma)) {
+            return None;
+        }
+        let message = format!("expected an operator between {} and {}", self.before_text(), self.here_text());
+        let here = self.here().map_or("1", |symbol| self.source(symbol));
+        let fault = self.fault(error::UNEXPECTED, message, "expected an operator before this");
+        Some(fault.help(match last.is_name() {
+            true => format!(
+                "two values are compared, as in `{} == {here}`; two conditions are joined with `and`",
+                self.source(last)
+            ),
+            false => "two values are compared, as in `a == b`; two conditions are joined with `and`".to_owned(),
+        }))
     }
 
     /// What is missing, where nothing special is known.
@@ -94,7 +129,7 @@ impl<'a> Place<'_, 'a> {
                 let name = self.before(1).map_or("name", |name| self.source(name));
                 return self
                     .fault(error::EXPECTED_TYPE, format!("the {what} {before} has no type"), "expected `:` and a type")
-                    .help(format!("write `{name}: int64`"));
+                    .help(format!("write its type behind it, such as `{name}: string` or `{name}: int64`"));
             }
         }
         self.helped(self.fault(error::UNEXPECTED, format!("{expected}{after}, found {found}"), expected))

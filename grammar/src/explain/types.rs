@@ -141,6 +141,8 @@ impl<'a> Place<'_, 'a> {
             (not, self.at, "leave it out: only a type with `?` takes nulls")
         } else if says(self.at, "not") && says(self.at + 1, "null") {
             (self.at, self.at + 1, "leave it out: only a type with `?` takes nulls")
+        } else if let Some(alias) = self.alias() {
+            return Some(alias);
         } else if says(self.at, "null") {
             (self.at, self.at, "a type that takes nulls ends in `?`: `string?`")
         } else {
@@ -162,6 +164,30 @@ impl<'a> Place<'_, 'a> {
         let words = super::source(self.text, span).to_lowercase();
         let message = format!("a field's type has no `{words}` behind it");
         Some((Some(SyntaxError::new(error::UNEXPECTED, span, message, "not needed").help(help)), Repair::Region))
+    }
+
+    /// `name: string as title`: a field's name outside, as SQL writes another name.
+    fn alias(&self) -> Option<Answer<'a>> {
+        let at = match self.is(T::As) {
+            true => self.at,
+            false => self.at.checked_sub(1)?,
+        };
+        let (word, name) = (self.symbols.get(at)?, self.symbols.get(at + 1)?);
+        let says = self.source(word).eq_ignore_ascii_case("as");
+        if !says || word.first_on_line || !name.is_name() || name.first_on_line {
+            return None;
+        }
+        let field =
+            self.symbols[..at].iter().rposition(|symbol| symbol.is(T::Colon)).and_then(|at| at.checked_sub(1))?;
+        let (outside, ty) = (&self.symbols[field], self.symbols.get(field + 2)?);
+        let ty = super::source(self.text, ty.span.to(self.symbols[at - 1].span));
+        let message = format!("a field has no `{}` behind its type", self.source(word));
+        let fault = SyntaxError::new(error::UNEXPECTED, word.span.to(name.span), message, "not here").help(format!(
+            "where the name outside is another than the one here, it stands behind the type: `{}: {ty} = \"{}\"`",
+            self.source(name),
+            self.source(outside).trim_matches('`'),
+        ));
+        Some((Some(fault), Repair::Region))
     }
 
     /// `int64 id`, `id?: int64`: a field's parts in another order.

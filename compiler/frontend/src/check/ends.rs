@@ -138,7 +138,17 @@ impl ItemContext<'_> {
                     return None;
                 }
                 let ty = TypeExpr { kind: TypeKind::Name(name.clone()), nullable: false, span: arg.value.span };
-                let resolved = self.with(Scope::None, |checker| checker.resolve_type(&ty))?;
+                let Some(resolved) = self.with(Scope::None, |checker| checker.resolve_type(&ty)) else {
+                    // Only a record will do here.
+                    let unknown = self.out.last_mut().filter(|found| found.code == "E0423" && found.fixes.is_empty());
+                    if let Some(unknown) = unknown {
+                        unknown.help = Some(format!(
+                            "declare it, `record {} {{ … }}`, or leave `schema:` out: the fields are then those of the data",
+                            written(name)
+                        ));
+                    }
+                    return None;
+                };
                 not_a_record(self, &format!("the type {resolved}"))
             }
             ExprKind::Type(TypeExpr { kind: TypeKind::Record(decls), .. }) => {

@@ -101,6 +101,7 @@ impl Checker<'_> {
             Some(label) => {
                 let near = nearest(&label.text, known.iter().copied());
                 let forms = forms(function);
+                let distinct = distinct_values(function.name.as_str(), &label.text, &args[..first_named]);
                 let report = self
                     .error(
                         "E0418",
@@ -109,7 +110,9 @@ impl Checker<'_> {
                         "unknown parameter",
                     )
                     .note(forms);
-                if let Some(near) = near {
+                if let Some(distinct) = distinct {
+                    report.help(distinct);
+                } else if let Some(near) = near {
                     report.help(format!("did you mean `{near}`?")).fix(
                         format!("write `{near}`"),
                         label.span,
@@ -346,6 +349,21 @@ impl Checker<'_> {
         }
         None
     }
+}
+
+/// What to write for `count(id, distinct: true)`, and for its like of other aggregates.
+fn distinct_values(function: &str, label: &str, before: &[ast::Arg]) -> Option<String> {
+    if !["distinct", "unique"].contains(&label.to_lowercase().as_str()) {
+        return None;
+    }
+    let counted = match before {
+        [ast::Arg { value: ast::Expr { kind: ast::ExprKind::Name(name), .. }, .. }] => written(name),
+        _ => "id".to_owned(),
+    };
+    Some(match function {
+        "count" => format!("different values are counted with `count_distinct({counted})`"),
+        _ => "rows that are there twice are taken out before, `|> distinct(by: [id])`".to_owned(),
+    })
 }
 
 fn is_coalescing(overload: &crate::Overload) -> bool {

@@ -324,6 +324,9 @@ pub(crate) fn list_of(words: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return format!("{words}: none");
     }
+    // Both sides of a join may have a field of one name.
+    let mut seen = std::collections::BTreeSet::new();
+    let names: Vec<&str> = names.iter().copied().filter(|name| seen.insert(*name)).collect();
     let shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(LISTED) {
         0 => format!("{words} {}", shown.join(", ")),
