@@ -93,7 +93,10 @@ fn mend<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) -> Option<It
             .any(|i| symbols.get(i).is_some_and(|symbol| symbol.sym == Sym::Error));
         let place = Place { text, word, symbols, at: stop.at, expected: &stop.expected };
         let (fault, repair) = if follows { (None, Repair::Region) } else { place.explain() };
-        let fault = fault.filter(|_| !reported);
+        let fault = fault.filter(|fault| {
+            // Where a part of an argument was given up, what is left of it may not fit together.
+            !reported && !(fault.code == crate::error::MISSING_COMMA.0 && given_up(symbols, stop.at))
+        });
         // A second word mended right after the first (`IS NULL`) is the same mistake.
         let again = mended.is_some_and(|at| at + 1 == stop.at && matches!(repair, Repair::Replace(..)));
         if let Some(fault) = fault
@@ -157,6 +160,23 @@ fn run(symbols: &[Symbol<'_>], docs: &Docs) -> Result<ItemKind, Failure> {
             Failure::Stop(Stop { at: taken.get().saturating_sub(1), expected: Expected::new(&[]) })
         }
     })
+}
+
+/// Whether something of the argument before a symbol was given up.
+fn given_up(symbols: &[Symbol<'_>], at: usize) -> bool {
+    let mut depth = 0usize;
+    for symbol in symbols[..at.min(symbols.len())].iter().rev() {
+        if brackets::closes(symbol) {
+            depth += 1;
+        } else if depth > 0 {
+            depth -= usize::from(brackets::opens(symbol).is_some());
+        } else if symbol.sym == Sym::Error {
+            return true;
+        } else if brackets::opens(symbol).is_some() || symbol.is(T::Comma) {
+            return false;
+        }
+    }
+    false
 }
 
 /// The innermost bracket that is open before a symbol.
