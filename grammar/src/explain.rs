@@ -484,7 +484,12 @@ impl<'s, 'a> Place<'s, 'a> {
             format!("expected {what} after {text}"),
             format!("expected {what} after this"),
         );
-        Some((Some(fault), Repair::Region))
+        // The next line is a field of its own.
+        let repair = match self.word == Word::Record && mark.is(T::Colon) {
+            true => Repair::Replace(self.at - 1, vec![Sym::Error, name.sym.clone()]),
+            false => Repair::Region,
+        };
+        Some((Some(fault), repair))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every kind of syntax error: its code, its place, its cure, once. And what a broken file still gives.
 
+use dfc_grammar::ast::ItemKind;
 use dfc_grammar::{CODES, LIMITS, SyntaxError, dump_ast, parse};
 
 /// Text, and the errors it must give: the code and the text they point at, in order.
@@ -280,5 +281,21 @@ fn many_mistakes_in_one_item_stay_quick() {
         "f\"{".repeat(100_000),
     ] {
         assert!(!parse(&text).errors.is_empty());
+    }
+}
+
+/// The fields of a record with a mistake in one line are those of its other lines, and the name of that one.
+#[test]
+fn a_broken_record_keeps_its_other_lines() {
+    let fields = |text: &str| {
+        let broken = parse(text).broken;
+        let Some(ItemKind::Record(record)) = broken[0].mended.as_ref().map(|item| item.kind.as_ref()) else {
+            panic!("nothing is left of {text}");
+        };
+        record.fields.iter().map(|field| field.name.text.clone()).collect::<Vec<_>>()
+    };
+    for line in ["weight:", "weight: int64 not null,", "weight: = 3"] {
+        let text = format!("record R {{\n    id: int64\n    {line}\n    name: string\n    last: date\n}}\n");
+        assert_eq!(fields(&text), ["id", "weight", "name", "last"], "{line}");
     }
 }

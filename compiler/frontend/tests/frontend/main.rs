@@ -1,5 +1,6 @@
 //! The front end's layers, each from small pipelines: expected codes, plans, and how much is computed anew after an edit.
 
+mod allowed;
 mod editor;
 mod fields;
 mod graph;
