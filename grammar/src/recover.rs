@@ -94,8 +94,13 @@ fn mend<'a>(text: &'a str, word: Word, prepared: &mut Prepared<'a>) -> Option<It
         let place = Place { text, word, symbols, at: stop.at, expected: &stop.expected };
         let (fault, repair) = if follows { (None, Repair::Region) } else { place.explain() };
         let fault = fault.filter(|fault| {
-            // Where a part of an argument was given up, what is left of it may not fit together.
-            !reported && !(fault.code == crate::error::MISSING_COMMA.0 && given_up(symbols, stop.at))
+            // Where a part of an argument was given up, or mended, what is left of it may not fit together.
+            let between = [crate::error::MISSING_COMMA.0, crate::error::UNEXPECTED.0].contains(&fault.code);
+            let quoted = stop.at.checked_sub(1).and_then(|before| symbols.get(before)).is_some_and(|before| {
+                let quotes = |known: &&SyntaxError| known.code == crate::error::SINGLE_QUOTES.0;
+                prepared.errors.iter().filter(quotes).any(|known| known.span == before.span)
+            });
+            !reported && !(between && (quoted || given_up(symbols, stop.at)))
         });
         // A second word mended right after the first (`IS NULL`) is the same mistake.
         let again = mended.is_some_and(|at| at + 1 == stop.at && matches!(repair, Repair::Replace(..)));

@@ -430,7 +430,7 @@ impl<'a> Builder<'a> {
             }
             Some(("interval", _)) => {
                 fault = SyntaxError::new(error::SINGLE_QUOTES, fault.span, fault.message, fault.label)
-                    .help("a duration is written `3d`, `2h`, `30s`, without `interval`");
+                    .help("a duration is written `3d`, `2h`, `30s`, without `interval`; months are added with `add_months(day, 1)`");
                 self.out.symbols.pop();
             }
             _ => {

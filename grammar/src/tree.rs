@@ -79,6 +79,7 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("needs", Some(1)),
     ("only", Some(1)),
     ("differ", Some(2)),
+    ("apart", None),
     ("keyed", Some(2)),
     ("guarantees", Some(1)),
     ("resumes", Some(1)),

@@ -130,6 +130,14 @@ impl DateFormat {
         self.has(&[Letter::Hour]) || self.has(&[Letter::Hour12]) && self.has(&[Letter::HalfDay])
     }
 
+    /// What it doesn't say, given for a parameter such as `date_format`: without that no value can be read.
+    pub fn missing(&self, parameter: &str) -> Option<&'static str> {
+        match parameter {
+            "time_format" => (!self.has_time()).then_some("the hour: `%H`, or `%I` with `%p`"),
+            _ => (!self.has_date()).then_some("the whole date: `%Y`, `%m` and `%d`"),
+        }
+    }
+
     /// Whether it says the distance from UTC.
     pub fn has_offset(&self) -> bool {
         self.has(&[Letter::Offset])

@@ -5,6 +5,7 @@ use std::path::Path;
 use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
 use dfc_ir::plan::{OptionValue, Secret};
 use dfc_ir::{Options, Type, Value};
+use dfc_stdlib::DateFormat;
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
 
 use super::ItemContext;
@@ -254,8 +255,14 @@ impl ItemContext<'_> {
     /// Formats of dates and times are tried now, not on the first row (A5).
     fn well_formed(&mut self, bound: &Bound<'_>, param: &Param, value: &Value<'_>, e: &Expr) -> Option<()> {
         let (Value::Str(format), true) = (value, param.name.ends_with("_format")) else { return Some(()) };
-        let Err(why) = dfc_stdlib::validate_format(format) else { return Some(()) };
-        let message = format!("`{}` of `{}` can't be used: {why}", param.name, bound.operator.name);
+        let (name, operator) = (&param.name, &bound.operator.name);
+        let message = match DateFormat::new(format) {
+            Ok(format) => match format.missing(name) {
+                None => return Some(()),
+                Some(missing) => format!("`{name}` of `{operator}` doesn't say {missing}"),
+            },
+            Err(why) => format!("`{name}` of `{operator}` can't be used: {why}"),
+        };
         self.error(
             LocalDiagnostic::error("E0606", self.loc(e.span), message, "this format")
                 .help("a date is written as `%Y-%m-%d`, a time as `%H:%M:%S`"),

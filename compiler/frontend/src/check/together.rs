@@ -1,4 +1,4 @@
-//! Arguments that belong together, or don't (D9): the clauses `one_of`, `needs`, `only` and `differ` of the declarations.
+//! Arguments that belong together, or don't (D9): the clauses `one_of`, `needs`, `only`, `differ` and `apart` of the declarations.
 //!
 //! It knows no operator by name, and not what the arguments mean.
 
@@ -25,6 +25,7 @@ impl ItemContext<'_> {
                     self.idle(bound, param, clause.condition.as_ref());
                 }
                 ("differ", [one, other]) => self.same(bound, options, one, other),
+                ("apart", [one, others @ ..]) => self.held(bound, options, one, others),
                 _ => {}
             }
         }
@@ -80,6 +81,20 @@ impl ItemContext<'_> {
             problem = problem.related(self.loc(other.span), "given here");
         }
         self.error(problem.help(help));
+    }
+
+    /// A text that holds another, or a line break.
+    fn held(&mut self, bound: &Bound<'_>, options: &Options, one: &str, others: &[String]) {
+        let text = |name: &str| options.get(name).and_then(OptionValue::text).filter(|text| !text.is_empty());
+        let (Some(holder), Some(arg)) = (text(one), bound.get(one)) else { return };
+        let other = others.iter().find(|other| text(other).is_some_and(|text| holder.contains(text)));
+        let message = match other {
+            Some(other) => format!("`{one}` can't hold the `{other}`"),
+            None if holder.contains(['\n', '\r']) => format!("`{one}` can't hold a line break"),
+            None => return,
+        };
+        let problem = LocalDiagnostic::error("E0608", self.loc(arg.span), message, "this text");
+        self.error(problem.help("it is written without quotes: choose one that differs from all texts, such as `\\N`"));
     }
 
     fn same(&mut self, bound: &Bound<'_>, options: &Options, one: &str, other: &str) {

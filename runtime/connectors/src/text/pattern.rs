@@ -29,22 +29,20 @@ impl Patterns {
     /// # Errors
     /// A text that is no form, or leaves out what the type needs.
     pub(crate) fn read(options: &OptionReader) -> Result<Self, ConnectError> {
-        let one = |name: &str, complete: fn(&DateFormat) -> Option<&'static str>| {
+        let one = |name: &str| {
             let Some(text) = options.text(name)? else { return Ok(None) };
             let format = DateFormat::new(text)
                 .map_err(|why| ConnectError::new("R0202", format!("`{name}`: `{text}` is no form of dates: {why}")))?;
-            match complete(&format) {
+            match format.missing(name) {
                 Some(missing) => Err(ConnectError::new("R0202", format!("`{name}`: `{text}` doesn't say {missing}"))),
                 None => Ok(Some(Pattern { format, utc: Zone::by_name("UTC").ok() })),
             }
         };
-        let date = |f: &DateFormat| (!f.has_date()).then_some("the whole date: `%Y`, `%m` and `%d`");
-        let time = |f: &DateFormat| (!f.has_time()).then_some("the hour: `%H`, or `%I` with `%p`");
         Ok(Patterns {
-            date: one("date_format", date)?,
-            time: one("time_format", time)?,
-            datetime: one("datetime_format", date)?,
-            timestamp: one("timestamp_format", date)?,
+            date: one("date_format")?,
+            time: one("time_format")?,
+            datetime: one("datetime_format")?,
+            timestamp: one("timestamp_format")?,
         })
     }
 
