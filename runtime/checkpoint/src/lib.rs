@@ -35,6 +35,7 @@ pub use manifest::{
     StageState,
 };
 pub use names::safe_name;
+pub use part::StoredPart;
 pub use retain::{Applied, Removed};
 pub use savepoint::{SavepointAnswer, SavepointRequest};
 pub use storage::{LocalStorage, Object, Storage, open_storage};

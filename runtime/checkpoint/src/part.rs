@@ -17,6 +17,8 @@ const PLAIN: u32 = 0;
 const ZSTD: u32 = 1;
 /// zstd's fastest ordinary level: several times as fast as a disk takes its output.
 const LEVEL: i32 = 1;
+/// State rarely shrinks more than to one byte of so many: memory for what claims more isn't taken before it is there.
+const LIKELY: u64 = 32;
 /// A piece of this many bytes is tried first: what doesn't shrink there is stored as it is.
 const SAMPLE: usize = 64 << 10;
 
@@ -53,56 +55,78 @@ fn compress(raw: &[u8], out: &mut Vec<u8>) -> bool {
     zstd::stream::copy_encode(raw, &mut *out, LEVEL).is_ok() && out.len() - before < raw.len() / 10 * 9
 }
 
-/// The bytes of a part as it was read; if they aren't those that were written, why.
-pub(crate) fn decode(part: &Part, stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
-    if stored.len() as u64 != part.bytes {
-        return Err(format!("it has {} bytes, the manifest says {}", stored.len(), part.bytes));
-    }
-    if crc32fast::hash(stored) != part.crc {
-        return Err(format!("bytes 0 to {} don't have the check sum that the manifest says", stored.len()));
-    }
-    let Some((header, body)) = stored.split_at_checked(HEADER) else {
-        return Err(format!("its header has {} bytes of {HEADER}", stored.len()));
-    };
-    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-    if header[..8] != MAGIC {
-        return Err("bytes 0 to 8 aren't those of a part".into());
-    }
-    if word(36) != crc32fast::hash(&header[..36]) {
-        return Err("bytes 0 to 36 don't have the check sum that follows them".into());
-    }
-    if word(8) != VERSION {
-        return Err(format!("its form is {}, this dfc knows {VERSION}", word(8)));
-    }
-    if long(16) != part.schema {
-        return Err(format!("its schema is {:016x}, the manifest says {:016x}", long(16), part.schema));
-    }
-    let length = long(24);
-    if length != part.raw_bytes {
-        return Err(format!("it holds {length} bytes, the manifest says {}", part.raw_bytes));
-    }
-    if length > limit {
-        return Err(format!("it holds {length} bytes, more than the {limit} that may be there"));
-    }
-    let raw = match word(12) {
-        PLAIN => body.to_vec(),
-        ZSTD => unpacked(body, length)?,
-        other => return Err(format!("its codec is {other}, this dfc knows {PLAIN} and {ZSTD}")),
-    };
-    if raw.len() as u64 != length {
-        return Err(format!("it holds {} bytes, its header says {length}", raw.len()));
-    }
-    if crc32fast::hash(&raw) != word(32) {
-        return Err("what it holds doesn't have the check sum of its header".into());
-    }
-    Ok(raw)
+/// A part as it is stored, every byte of it what the manifest says; still packed.
+#[derive(Debug, Clone)]
+pub struct StoredPart {
+    stored: Vec<u8>,
+    codec: u32,
+    length: u64,
+    crc: u32,
 }
 
-/// At most `length` bytes and one: what claims to be small isn't given more memory than that.
+impl StoredPart {
+    /// Looks at a part as it was read; if it isn't what was written, or holds more than `limit` bytes, why.
+    pub(crate) fn new(part: &Part, stored: Vec<u8>, limit: u64) -> Result<StoredPart, String> {
+        if stored.len() as u64 != part.bytes {
+            return Err(format!("it has {} bytes, the manifest says {}", stored.len(), part.bytes));
+        }
+        if crc32fast::hash(&stored) != part.crc {
+            return Err(format!("bytes 0 to {} don't have the check sum that the manifest says", stored.len()));
+        }
+        let Some((header, _)) = stored.split_at_checked(HEADER) else {
+            return Err(format!("its header has {} bytes of {HEADER}", stored.len()));
+        };
+        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        if header[..8] != MAGIC {
+            return Err("bytes 0 to 8 aren't those of a part".into());
+        }
+        if word(36) != crc32fast::hash(&header[..36]) {
+            return Err("bytes 0 to 36 don't have the check sum that follows them".into());
+        }
+        if word(8) != VERSION {
+            return Err(format!("its form is {}, this dfc knows {VERSION}", word(8)));
+        }
+        if long(16) != part.schema {
+            return Err(format!("its schema is {:016x}, the manifest says {:016x}", long(16), part.schema));
+        }
+        let (codec, length, crc) = (word(12), long(24), word(32));
+        if length != part.raw_bytes {
+            return Err(format!("it holds {length} bytes, the manifest says {}", part.raw_bytes));
+        }
+        if length > limit {
+            return Err(format!("it holds {length} bytes, more than the {limit} that may be there"));
+        }
+        if codec != PLAIN && codec != ZSTD {
+            return Err(format!("its codec is {codec}, this dfc knows {PLAIN} and {ZSTD}"));
+        }
+        Ok(StoredPart { stored, codec, length, crc })
+    }
+
+    /// The bytes that it holds.
+    ///
+    /// # Errors
+    /// Why they can't be had, as a half-sentence: only where whoever wrote it was mistaken, or is hostile.
+    pub fn unpack(mut self) -> Result<Vec<u8>, String> {
+        let raw = match self.codec {
+            ZSTD => unpacked(&self.stored[HEADER..], self.length)?,
+            _ => self.stored.split_off(HEADER),
+        };
+        if raw.len() as u64 != self.length {
+            return Err(format!("it holds {} bytes, its header says {}", raw.len(), self.length));
+        }
+        if crc32fast::hash(&raw) != self.crc {
+            return Err("what it holds doesn't have the check sum of its header".into());
+        }
+        Ok(raw)
+    }
+}
+
+/// At most `length` bytes and one: what claims to be small isn't given more memory than that, nor what claims to be large before it is.
 fn unpacked(body: &[u8], length: u64) -> Result<Vec<u8>, String> {
     let fail = |error: std::io::Error| format!("it can't be decompressed: {error}");
-    let mut raw = Vec::new();
+    let likely = length.min(body.len() as u64 * LIKELY) + 1;
+    let mut raw = Vec::with_capacity(usize::try_from(likely).unwrap_or(0));
     zstd::Decoder::new(body).map_err(fail)?.take(length + 1).read_to_end(&mut raw).map_err(fail)?;
     Ok(raw)
 }
@@ -111,6 +135,10 @@ fn unpacked(body: &[u8], length: u64) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn decode(part: &Part, stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
+        StoredPart::new(part, stored.to_vec(), limit)?.unpack()
+    }
 
     fn written(raw: &[u8]) -> (Part, Vec<u8>) {
         let (stored, crc) = encode(7, raw);

@@ -13,10 +13,11 @@ use crate::history::{self, History};
 use crate::job::Place;
 use crate::lock::{self, Holder};
 use crate::manifest::{self, Manifest, Part};
+use crate::names;
+use crate::part::StoredPart;
 use crate::retain::Applied;
 use crate::savepoint::{Desk, SavepointAnswer, SavepointRequest};
 use crate::storage::{Object, Storage};
-use crate::{names, part};
 
 const MANIFESTS: &str = "manifests";
 const PARTS: &str = "parts";
@@ -172,19 +173,33 @@ impl Checkpoints {
     /// # Errors
     /// `Damaged`: it isn't there, isn't what was written, or holds more than `limit` bytes.
     pub fn read_part(&self, part: &Part, limit: u64) -> Result<Vec<u8>, Error> {
-        let damaged = |why| Damaged { number: Some(part.created_by), place: self.part_place(&part.name), why };
+        let unpacked = self.read_stored(part, limit)?.unpack();
+        unpacked.map_err(|why| self.damaged_part(part, why))
+    }
+
+    /// A part as it is stored, looked at byte for byte, but not yet unpacked.
+    ///
+    /// # Errors
+    /// As with [`Checkpoints::read_part`].
+    pub fn read_stored(&self, part: &Part, limit: u64) -> Result<StoredPart, Error> {
         if !names::is_safe(&part.name) {
-            return Err(damaged("this isn't the name of a part".into()).into());
+            return Err(self.damaged_part(part, "this isn't the name of a part".into()));
         }
         let stored = match self.storage().get(&self.part_name(&part.name), part.bytes) {
             Ok(stored) => stored,
-            Err(StorageError::Missing { .. }) => return Err(damaged("it is not there".into()).into()),
+            Err(StorageError::Missing { .. }) => return Err(self.damaged_part(part, "it is not there".into())),
             Err(StorageError::TooLarge { .. }) => {
-                return Err(damaged(format!("it has more than the {} bytes that the manifest says", part.bytes)).into());
+                let why = format!("it has more than the {} bytes that the manifest says", part.bytes);
+                return Err(self.damaged_part(part, why));
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(part::decode(part, &stored, limit).map_err(damaged)?)
+        StoredPart::new(part, stored, limit).map_err(|why| self.damaged_part(part, why))
+    }
+
+    /// What is wrong with a part, as an error that names its place.
+    pub fn damaged_part(&self, part: &Part, why: String) -> Error {
+        Damaged { number: Some(part.created_by), place: self.part_place(&part.name), why }.into()
     }
 
     /// What became of the last checkpoints. What can't be read is forgotten: it only serves people.

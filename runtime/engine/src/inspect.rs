@@ -146,7 +146,7 @@ fn groups(
     let table = state::groups(spec, &parts)?;
     drop(parts);
     let (keys, results) = spec.output.fields.split_at(spec.keys.len());
-    for group in 0..table.len() {
+    for group in table.first()..table.len() {
         let (key, so_far) = table.entry(group);
         let key = named(keys, key.iter());
         let so_far: Map<String, Json> = results

@@ -18,8 +18,8 @@ use crate::table::BuildPart;
 /// Rows of a join table, with their keys computed anew.
 pub(crate) fn rows_of_table(state: &Restored, keys: &dyn PreparedProgram) -> Result<Vec<BuildPart>, RunError> {
     let mut parts = Vec::new();
-    for bytes in state.parts.iter() {
-        for batch in state::rows(bytes, None)?.batches {
+    for bytes in state.parts.all()? {
+        for batch in state::rows(&bytes, None)?.batches {
             // These rows had keys before: no errors now.
             let evaluated = keys.evaluate(&batch, &mut Vec::new());
             if evaluated.kept.is_some_and(|kept| kept.len() != batch.rows) {
@@ -40,7 +40,7 @@ pub(crate) fn refill(
 ) -> Result<(), RunError> {
     if state.kind == Kind::Groups {
         let spec = spec.ok_or_else(|| RunError::State("groups stand before an operator that takes none".into()))?;
-        let table = Arc::new(state::groups(spec, &state.parts)?);
+        let table = Arc::new(state::groups(spec, &state.parts.all()?)?);
         (0..exchange.lanes()).for_each(|lane| exchange.refill(lane, Packet::Partial(table.clone())));
         return Ok(());
     }
@@ -51,12 +51,12 @@ pub(crate) fn refill(
         true => Some(RowKeys::new("exchange".into(), &typed)?),
         false => None,
     };
-    for bytes in state.parts.iter() {
+    for bytes in state.parts.all()? {
         // The batches of one packet have its number and stand together.
         let mut packets: BTreeMap<(u64, usize), Vec<Batch>> = BTreeMap::new();
         let mut order = 0;
         let mut before = None;
-        for batch in state::rows(bytes, None)?.batches {
+        for batch in state::rows(&bytes, None)?.batches {
             order += usize::from(before != Some(batch.seq));
             before = Some(batch.seq);
             packets.entry((batch.seq, order)).or_default().push(batch);

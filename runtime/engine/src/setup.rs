@@ -146,7 +146,8 @@ impl Setup<'_> {
             for (slot, state) in restored {
                 match (state.kind, slot.checked_sub(1 + stage_ops(&prepared.ops)).map(|output| &outputs[output])) {
                     (Kind::Build, Some(OutputPort::Build { table, keys })) => {
-                        table.preload(rows_of_table(&state, keys.as_ref())?)
+                        table.preload(rows_of_table(&state, keys.as_ref())?);
+                        state.parts.give_up();
                     }
                     (_, None) if slot == 0 => {
                         if let (InputPort::Exchange(exchange), StageInput::Exchange { id, .. }) = (&input, &stage.input)
@@ -158,6 +159,7 @@ impl Setup<'_> {
                                 self.partial_spec(*id),
                             )?;
                         }
+                        state.parts.give_up();
                     }
                     _ => in_operators.push((slot, state)),
                 }
@@ -191,6 +193,7 @@ impl Setup<'_> {
                 closed: AtomicUsize::new(0),
                 ended: self.loaded.is_some_and(|loaded| loaded.ended(index)),
                 restored: in_operators,
+                restored_by: AtomicUsize::new(0),
                 first: self.first(),
             }));
         }

@@ -3,13 +3,14 @@
 //! A task hands over what it holds without stopping for long ([`Saved`]: shared pages, shared arrays); the checkpoint's writer makes bytes
 //! of it. A stage's state is a bag: whatever number of tasks restores it, each takes its share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};
 use dfc_batch::Batch;
+use dfc_checkpoint::StoredPart;
 use dfc_ir::stage::AggregateSpec;
 use dfc_table::{FrozenBytes, FrozenGroups, GroupTable};
 use dfc_trial::{Planted, planted};
@@ -131,8 +132,77 @@ pub(crate) struct Restored {
     pub(crate) kind: Kind,
     /// Position in the bag, for dealing out what has no owner.
     pub(crate) position: usize,
-    /// The parts' bytes, in their order; all tasks read the same.
-    pub(crate) parts: Arc<[Vec<u8>]>,
+    /// The parts, in their order; all tasks read the same.
+    pub(crate) parts: Arc<Parts>,
+}
+
+/// Stored parts, of which every byte is what was written. They are unpacked when a task first wants them, and given up when all have had them.
+pub(crate) struct Parts(Vec<Mutex<Part>>);
+
+enum Part {
+    Stored(StoredPart),
+    Unpacked(Unpacked),
+    GivenUp,
+}
+
+/// A part's bytes.
+#[derive(Clone)]
+pub(crate) struct Unpacked(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Unpacked {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Unpacked {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Parts {
+    pub(crate) fn new(parts: impl IntoIterator<Item = StoredPart>) -> Parts {
+        Parts(parts.into_iter().map(|part| Mutex::new(Part::Stored(part))).collect())
+    }
+
+    /// Their bytes, in their order.
+    ///
+    /// # Errors
+    /// When one of them isn't what a part is.
+    pub(crate) fn all(&self) -> Result<Vec<Unpacked>, RunError> {
+        (0..self.0.len()).map(|number| self.get(number)).collect()
+    }
+
+    /// The same. Several tasks that want all begin at different ones, so that each unpacks some.
+    ///
+    /// # Errors
+    /// As with [`Parts::all`].
+    pub(crate) fn all_for(&self, share: Share) -> Result<Vec<Unpacked>, RunError> {
+        let first = self.0.len() * share.part / share.parts.max(1);
+        (first..self.0.len()).try_for_each(|number| self.get(number).map(drop))?;
+        self.all()
+    }
+
+    fn get(&self, number: usize) -> Result<Unpacked, RunError> {
+        let mut part = self.0[number].lock().unwrap_or_else(|e| e.into_inner());
+        let bytes = match std::mem::replace(&mut *part, Part::GivenUp) {
+            Part::Stored(stored) => Unpacked(Arc::new(stored.unpack().map_err(failed)?)),
+            Part::Unpacked(bytes) => bytes,
+            Part::GivenUp => return Err(failed("a part of it has been given up already")),
+        };
+        *part = Part::Unpacked(bytes.clone());
+        Ok(bytes)
+    }
+
+    /// Nobody wants them any more.
+    pub(crate) fn give_up(&self) {
+        for part in &self.0 {
+            *part.lock().unwrap_or_else(|e| e.into_inner()) = Part::GivenUp;
+        }
+    }
 }
 
 /// Which share of the bag is a task's.
@@ -369,7 +439,7 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Vec<u64>, RunError> {
 }
 
 /// Groups as [`Saved::Groups`] wrote them, part by part.
-pub(crate) fn groups(spec: &AggregateSpec, parts: &[Vec<u8>]) -> Result<GroupTable, RunError> {
+pub(crate) fn groups<B: AsRef<[u8]>>(spec: &AggregateSpec, parts: &[B]) -> Result<GroupTable, RunError> {
     GroupTable::from_parts(spec, parts).map_err(failed)
 }
 

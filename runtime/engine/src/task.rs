@@ -52,6 +52,8 @@ pub(crate) struct StageCx {
     pub(crate) ended: bool,
     /// What a checkpoint found in its operators, with their slots.
     pub(crate) restored: Vec<(usize, Restored)>,
+    /// Tasks that have taken their share of that.
+    pub(crate) restored_by: AtomicUsize,
     /// Number of the first batch and packet.
     pub(crate) first: u64,
 }
@@ -154,6 +156,9 @@ impl Task {
             if let Some(op) = slot.checked_sub(1).and_then(|op| self.ops.get_mut(op)) {
                 op.restore(restored, share)?;
             }
+        }
+        if self.stage.restored_by.fetch_add(1, Ordering::AcqRel) + 1 == self.stage.tasks {
+            self.stage.restored.iter().for_each(|(_, restored)| restored.parts.give_up());
         }
         self.cx.opened();
         Ok(())

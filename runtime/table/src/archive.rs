@@ -25,6 +25,7 @@ pub struct FrozenGroups {
     /// It doesn't build on what was frozen before.
     pub whole: bool,
     layout: String,
+    gone: usize,
     first: usize,
     groups: usize,
     keys: FrozenBytes,
@@ -61,21 +62,23 @@ impl fmt::Display for DamagedState {
 
 impl std::error::Error for DamagedState {}
 
-fn damaged<T>(what: impl Into<String>) -> Result<T, DamagedState> {
+pub(crate) fn damaged<T>(what: impl Into<String>) -> Result<T, DamagedState> {
     Err(DamagedState(what.into()))
 }
 
 #[derive(Archive, Serialize, Deserialize)]
-struct GroupsArchive {
+pub(crate) struct GroupsArchive {
     layout: String,
     whole: bool,
+    /// Groups with a lower number were given on: nobody wants them any more.
+    pub(crate) gone: u64,
     /// Number of groups that earlier parts hold.
-    first: u64,
-    keys: Vec<u8>,
-    lengths: Vec<u32>,
+    pub(crate) first: u64,
+    pub(crate) keys: Vec<u8>,
+    pub(crate) lengths: Vec<u32>,
     /// Numbers of the pages that follow, one after another.
-    numbers: Vec<u32>,
-    pages: Vec<u8>,
+    pub(crate) numbers: Vec<u32>,
+    pub(crate) pages: Vec<u8>,
     /// Number of the sides that earlier pieces of the same freeze hold; with 0 those of earlier freezes are gone.
     first_side: u64,
     sides: Vec<SideArchive>,
@@ -106,6 +109,7 @@ impl GroupTable {
         FrozenGroups {
             whole: before.is_none(),
             layout: self.layout_text(),
+            gone: self.gone,
             first,
             groups: self.len() - first,
             keys: self.keys.freeze(before.map(|(_, end)| end)),
@@ -124,6 +128,7 @@ impl GroupTable {
         FrozenGroups {
             whole: true,
             layout: self.layout_text(),
+            gone: self.gone,
             first: 0,
             groups: self.len(),
             keys: self.keys.freeze(None),
@@ -154,26 +159,44 @@ impl GroupTable {
     ///
     /// # Errors
     /// When they don't fit the aggregate or one another, or are damaged.
-    pub fn from_parts(spec: &AggregateSpec, parts: &[Vec<u8>]) -> Result<GroupTable, DamagedState> {
+    pub fn from_parts<B: AsRef<[u8]>>(spec: &AggregateSpec, parts: &[B]) -> Result<GroupTable, DamagedState> {
         let mut table = GroupTable::new(spec);
         for (number, bytes) in parts.iter().enumerate() {
-            let aligned = aligned(bytes);
-            let archive = rkyv::access::<ArchivedGroupsArchive, rkyv::rancor::Error>(&aligned)
-                .map_err(|error| DamagedState(format!("its archive can't be read: {error}")))?;
-            if archive.whole != (number == 0) {
-                return damaged("a part is missing before it");
-            }
-            table.take_part(archive)?;
+            let aligned = aligned(bytes.as_ref());
+            table.take_part(table.fitting(number, &aligned)?)?;
         }
+        table.check_gone()?;
         table.check_sides()?;
         Ok(table)
     }
 
-    fn take_part(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
+    /// A part, if it is one of a table like this one.
+    pub(crate) fn fitting<'b>(
+        &self,
+        number: usize,
+        bytes: &'b [u8],
+    ) -> Result<&'b ArchivedGroupsArchive, DamagedState> {
+        let archive = rkyv::access::<ArchivedGroupsArchive, rkyv::rancor::Error>(bytes)
+            .map_err(|error| DamagedState(format!("its archive can't be read: {error}")))?;
+        if archive.whole != (number == 0) {
+            return damaged("a part is missing before it");
+        }
         let layout = self.layout_text();
         if archive.layout.as_str() != layout {
             return damaged(format!("it was made for `{}`, not for `{layout}`", archive.layout.as_str()));
         }
+        Ok(archive)
+    }
+
+    fn check_gone(&self) -> Result<(), DamagedState> {
+        match self.gone <= self.len() {
+            true => Ok(()),
+            false => damaged(format!("{} of its {} groups are gone", self.gone, self.len())),
+        }
+    }
+
+    fn take_part(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
+        self.gone = archive.gone.to_native() as usize;
         let keyless = self.key_layout().parts.is_empty();
         let first = archive.first.to_native() as usize;
         if !keyless && first != self.len() {
@@ -359,6 +382,7 @@ impl FrozenGroups {
             out.push(FrozenGroups {
                 whole: self.whole && out.is_empty(),
                 layout: self.layout.clone(),
+                gone: self.gone,
                 first: self.first + first_group,
                 groups: group - first_group,
                 keys: self.keys.take_front(of_keys),
@@ -390,6 +414,7 @@ impl FrozenGroups {
         let archive = GroupsArchive {
             lengths: self.lengths()?,
             whole: self.whole,
+            gone: self.gone as u64,
             first: self.first as u64,
             keys,
             numbers: self.pages.iter().map(|page| page.number as u32).collect(),
@@ -441,9 +466,32 @@ fn archive_side(side: &Side, aggregate: u32, ty: &DataType) -> SideArchive {
     SideArchive { aggregate, form, ordinals, bytes }
 }
 
-/// rkyv reads in place and wants its alignment.
-fn aligned(bytes: &[u8]) -> rkyv::util::AlignedVec {
-    let mut aligned = rkyv::util::AlignedVec::new();
-    aligned.extend_from_slice(bytes);
-    aligned
+/// The bytes where rkyv can read them in place: where they are, if they lie as it wants them, as large allocations do.
+pub(crate) fn aligned(bytes: &[u8]) -> Aligned<'_> {
+    if bytes.as_ptr().align_offset(ALIGNMENT) == 0 {
+        return Aligned::There(bytes);
+    }
+    let mut copy = rkyv::util::AlignedVec::new();
+    copy.extend_from_slice(bytes);
+    Aligned::Copied(copy)
+}
+
+/// What rkyv wants at most.
+const ALIGNMENT: usize = 16;
+
+/// Bytes that lie as rkyv wants them.
+pub(crate) enum Aligned<'b> {
+    There(&'b [u8]),
+    Copied(rkyv::util::AlignedVec<ALIGNMENT>),
+}
+
+impl std::ops::Deref for Aligned<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Aligned::There(bytes) => bytes,
+            Aligned::Copied(bytes) => bytes,
+        }
+    }
 }

@@ -208,3 +208,41 @@ impl Pages {
         self.pages.len() * self.page_rows * self.row_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a freeze costs, counted: no page is copied at it, only the pages that changed are handed over, and of those only the ones that are
+    /// written to again while somebody still holds them are copied.
+    #[test]
+    fn a_freeze_copies_nothing_and_gives_what_changed() {
+        let mut pages = Pages::new(64);
+        let rows = 100 * pages.page_rows();
+        (0..rows).for_each(|_| drop(pages.push()));
+        let places =
+            |pages: &Pages| -> Vec<*const u8> { pages.pages.iter().map(|page| page.bytes().as_ptr()).collect() };
+        let before = places(&pages);
+        let whole = pages.freeze(true);
+        assert_eq!(places(&pages), before, "the task's own pages stay where they are");
+        let shared: Vec<_> = whole.iter().map(|page| page.bytes().as_ptr()).collect();
+        assert_eq!(shared, before, "and are the ones that were handed over");
+        // A twentieth of them changes, each many times.
+        let touch = |pages: &mut Pages| {
+            for row in (0..rows).filter(|row| row / pages.page_rows() % 20 == 7) {
+                pages.write(row, 0, &[1; 8]);
+            }
+        };
+        touch(&mut pages);
+        let copied = places(&pages).iter().zip(&before).filter(|(now, before)| now != before).count();
+        assert_eq!(copied, 5);
+        let changed: Vec<usize> = pages.freeze(false).iter().map(|page| page.number).collect();
+        assert_eq!(changed, [7, 27, 47, 67, 87]);
+        assert!(pages.freeze(false).is_empty(), "nothing has changed since");
+        // Once what was frozen is stored, nothing is copied any more.
+        drop(whole);
+        let before = places(&pages);
+        touch(&mut pages);
+        assert_eq!(places(&pages), before);
+    }
+}

@@ -78,6 +78,8 @@ pub struct GroupTable {
     pub(crate) scratch: Vec<u8>,
     /// Groups and the end of their keys when it was last frozen; `None`: never.
     pub(crate) frozen: Option<(usize, Place)>,
+    /// Groups with a lower number were given on: see [`GroupTable::forget_before`].
+    pub(crate) gone: usize,
 }
 
 impl GroupTable {
@@ -97,6 +99,7 @@ impl GroupTable {
             state_layout,
             scratch: Vec::new(),
             frozen: None,
+            gone: 0,
         };
         if spec.keys.is_empty() {
             table.group(&[], hash_key(&[]));
@@ -169,8 +172,13 @@ impl GroupTable {
     }
 
     fn grow(&mut self) {
-        let mask = self.slots.len() * 2 - 1;
-        let mut slots = vec![0; mask + 1];
+        self.spread(self.slots.len() * 2);
+    }
+
+    /// Gives the table so many slots, a power of two.
+    fn spread(&mut self, slots: usize) {
+        let mask = slots - 1;
+        let mut slots = vec![0; slots];
         for (entry, number) in self.entries.iter().zip(1u64..) {
             let mut at = entry.hash as usize & mask;
             while slots[at] != 0 {
@@ -188,15 +196,13 @@ impl GroupTable {
     pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<usize, EvalError> {
         let ours = |entry: &&Entry| partition(entry.hash, parts) == part;
         if self.is_empty() {
-            self.reserve(other.entries.iter().filter(ours).count());
+            self.reserve(other.entries[other.gone..].iter().filter(ours).count());
         }
-        let in_rows = self.aggregates.iter().all(|aggregate| aggregate.slot.kind != StateKind::Side);
+        let in_rows = self.is_in_rows();
         let mut merged = 0;
-        for (block, first) in other.entries.chunks(MERGED_AT_ONCE).zip((0u32..).step_by(MERGED_AT_ONCE)) {
-            // Loads that don't wait for each other: what follows finds the slots in the cache.
-            let mask = self.slots.len() - 1;
-            let slots = block.iter().filter(ours).map(|entry| self.slots[entry.hash as usize & mask]);
-            std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
+        let left = (other.gone as u32..).step_by(MERGED_AT_ONCE);
+        for (block, first) in other.entries[other.gone..].chunks(MERGED_AT_ONCE).zip(left) {
+            self.foresee(block.iter().filter(ours).map(|entry| entry.hash));
             for (entry, number) in block.iter().zip(first..).filter(|(entry, _)| ours(entry)) {
                 let (theirs, before) = (GroupIndex(number), self.len());
                 let group = self.group(other.key(theirs), entry.hash);
@@ -214,18 +220,15 @@ impl GroupTable {
         Ok(merged)
     }
 
-    /// The groups from number `first` on, as a table of their own.
-    pub fn split_off(&self, spec: &AggregateSpec, first: usize) -> GroupTable {
-        let mut rest = GroupTable::new(spec);
-        for (number, entry) in self.entries.iter().enumerate().skip(first) {
-            let from = GroupIndex(number as u32);
-            let group = rest.group(self.key(from), entry.hash);
-            for aggregate in 0..self.aggregates.len() {
-                // Can't fail: only a sum with another one may be too large.
-                let _ = rest.merge_state(group, aggregate, self, from);
-            }
-        }
-        rest
+    /// Groups with a lower number than this were given on: they stay where they are, but for whoever merges or reads the table as it was
+    /// frozen from now on they are no part of it. It costs nothing, however many stay.
+    pub fn forget_before(&mut self, group: usize) {
+        self.gone = self.gone.max(group.min(self.len()));
+    }
+
+    /// The number of the first group that wasn't given on.
+    pub fn first(&self) -> usize {
+        self.gone
     }
 
     /// Lets an estimate see the keys.
@@ -233,13 +236,25 @@ impl GroupTable {
         self.entries.iter().for_each(|entry| estimate.add(entry.hash));
     }
 
-    /// Makes room for so many groups in an empty table.
-    fn reserve(&mut self, groups: usize) {
+    /// Whether all states lie in the rows, and none beside them.
+    pub(crate) fn is_in_rows(&self) -> bool {
+        self.aggregates.iter().all(|aggregate| aggregate.slot.kind != StateKind::Side)
+    }
+
+    /// Loads that don't wait for each other: who asks for groups with these hashes next finds their slots in the cache.
+    pub(crate) fn foresee(&self, hashes: impl Iterator<Item = u64>) {
+        let mask = self.slots.len() - 1;
+        let slots = hashes.map(|hash| self.slots[hash as usize & mask]);
+        std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
+    }
+
+    /// Makes room for so many groups in all.
+    pub(crate) fn reserve(&mut self, groups: usize) {
         let slots = (groups * 2 + 2).next_power_of_two();
         if slots > self.slots.len() {
-            self.slots = vec![0; slots];
+            self.spread(slots);
         }
-        self.entries.reserve(groups);
+        self.entries.reserve(groups.saturating_sub(self.len()));
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.

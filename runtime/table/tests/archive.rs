@@ -81,14 +81,15 @@ fn update(table: &mut GroupTable, seq: u64) {
 }
 
 fn results(table: GroupTable) -> Vec<String> {
-    let spec = spec();
-    let batches = [table.results(&spec, 0..table.len()).expect("every group has its results")];
+    results_of(&table, &spec())
+}
+
+fn results_of(table: &GroupTable, spec: &AggregateSpec) -> Vec<String> {
+    let batch = table.results(spec, 0..table.len()).expect("every group has its results");
     let mut rows = Vec::new();
-    for batch in &batches {
-        for row in 0..batch.rows {
-            let values = batch.columns.iter().zip(&spec.output.fields);
-            rows.push(format!("{:?}", values.map(|(c, f)| dfc_batch::value_at(c, &f.ty.ty, row)).collect::<Vec<_>>()));
-        }
+    for row in 0..batch.rows {
+        let values = batch.columns.iter().zip(&spec.output.fields);
+        rows.push(format!("{:?}", values.map(|(c, f)| dfc_batch::value_at(c, &f.ty.ty, row)).collect::<Vec<_>>()));
     }
     rows.sort_unstable();
     rows
@@ -116,6 +117,89 @@ fn parts_make_the_table_that_they_were_frozen_from() {
     // The last batch came after the last freeze.
     update(&mut restored, 111);
     assert_eq!(results(restored), results(plain));
+}
+
+/// A checkpoint writes what changed: the bytes of an archive are at most 1.3 times those of the pages that changed and of the new keys, whatever
+/// else the table holds.
+#[test]
+fn an_archive_holds_what_changed_and_little_more() {
+    let spec = spec_in_rows();
+    let mut table = GroupTable::new(&spec);
+    let add = |table: &mut GroupTable, keys: std::ops::Range<u64>| {
+        for key in keys {
+            let bytes = key.to_be_bytes();
+            let group = table.group(&bytes, dfc_table::hash_key(&bytes));
+            table.state_row(group);
+        }
+    };
+    add(&mut table, 0..200_000);
+    let row_bytes = table.state_layout().row_bytes;
+    let whole = table.freeze(true).archive().expect("archived").len();
+    for (touched, new) in [(0, 0), (10_000, 0), (0, 10_000), (50_000, 50_000)] {
+        let known = table.len() as u64;
+        add(&mut table, 1_000..1_000 + touched);
+        add(&mut table, known..known + new);
+        let archive = table.freeze(false).archive().expect("archived");
+        // Whole pages: one more at either end. Of a key its length too.
+        let page = 64 * 1024;
+        let changed = (touched + new) as usize * row_bytes + new as usize * 12 + 3 * page;
+        assert!(archive.len() * 10 <= changed * 13, "{} bytes for {changed} that changed, of {whole}", archive.len());
+    }
+}
+
+/// Groups by the number, with states that lie in their rows.
+fn spec_in_rows() -> AggregateSpec {
+    let whole = spec();
+    let aggregates = whole.aggregates[..4].to_vec();
+    let mut fields = vec![Field::new("key", types()[0].clone())];
+    fields.extend(whole.output.fields[1..5].iter().cloned());
+    AggregateSpec { keys: vec![Expr::column(0, types()[0].clone())], aggregates, output: Schema { fields }, ..whole }
+}
+
+/// Whatever number of tasks takes their shares out of stored tables, which may have groups in common and groups that were given on, all
+/// shares together are what was stored; from the middle of it a part is missed.
+#[test]
+fn shares_of_parts_are_the_whole() {
+    for spec in [spec(), spec_in_rows()] {
+        let tables = [0u64, 1].map(|first| {
+            let mut table = GroupTable::new(&spec);
+            let mut parts = Vec::new();
+            for seq in 0..5 {
+                let batch = batch(first + 3 * seq, 900);
+                table.update_batch(&batch, &spec, &Env::default(), &mut |row, error| panic!("row {row}: {error:?}"));
+                if seq == 3 {
+                    table.forget_before(100 * first as usize);
+                }
+                let pieces = table.freeze(seq == 1).split(60_000).expect("keys");
+                if pieces[0].whole {
+                    parts.clear();
+                }
+                parts.extend(pieces.into_iter().map(|piece| piece.archive().expect("it can be archived")));
+            }
+            (table, parts)
+        });
+        let mut whole = GroupTable::new(&spec);
+        for (table, _) in &tables {
+            whole.merge_partition(table, 0, 1).expect("merged");
+        }
+        assert!(tables[1].0.first() == 100 && whole.len() < tables[0].0.len() + tables[1].0.len() - 100);
+        let expected = results_of(&whole, &spec);
+        for of in [1, 2, 3, 7] {
+            let mut found = Vec::new();
+            for part in 0..of {
+                let mut share = GroupTable::new(&spec);
+                for (_, parts) in &tables {
+                    share.take_share(&spec, parts, part, of).expect("the parts fit");
+                }
+                found.extend(results_of(&share, &spec));
+            }
+            found.sort_unstable();
+            assert_eq!(found, expected, "{of} shares");
+        }
+        let (_, mut parts) = tables.into_iter().next().expect("two tables");
+        parts.remove(0);
+        assert!(GroupTable::new(&spec).take_share(&spec, &parts, 0, 2).is_err());
+    }
 }
 
 /// Large state is written in pieces: whatever their size, they make the same table, and none can be missing.
@@ -180,16 +264,21 @@ fn parts_that_do_not_fit_are_refused() {
 /// Check sums find flipped bits before this is asked; but whatever comes through must not bring it down.
 #[test]
 fn damaged_bytes_never_panic() {
-    let spec = spec();
-    let mut table = GroupTable::new(&spec);
-    update(&mut table, 0);
-    let bytes = table.freeze(true).archive().expect("archived");
-    for at in (0..bytes.len()).step_by(1_499) {
-        for flip in [0x01, 0x80] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= flip;
-            drop(GroupTable::from_parts(&spec, &[damaged]));
+    for spec in [spec(), spec_in_rows()] {
+        let mut table = GroupTable::new(&spec);
+        table.update_batch(&batch(0, 500), &spec, &Env::default(), &mut |row, error| panic!("row {row}: {error:?}"));
+        let bytes = table.freeze(true).archive().expect("archived");
+        let looked_at = |bytes: Vec<u8>| {
+            let share = GroupTable::new(&spec).take_share(&spec, std::slice::from_ref(&bytes), 1, 2);
+            drop((GroupTable::from_parts(&spec, &[bytes]), share));
+        };
+        for at in (0..bytes.len()).step_by(1_499) {
+            for flip in [0x01, 0x80] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                looked_at(damaged);
+            }
+            looked_at(bytes[..at].to_vec());
         }
-        drop(GroupTable::from_parts(&spec, &[bytes[..at].to_vec()]));
     }
 }

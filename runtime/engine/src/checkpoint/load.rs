@@ -1,15 +1,18 @@
 //! From a checkpoint to what the tasks of a new run begin with (D13). It may not know how the run is set up.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use dfc_checkpoint::{Job, Manifest, OperatorState};
+use dfc_checkpoint::{Job, Manifest, OperatorState, Part, StoredPart};
 use dfc_connect::{Positions, SinkResume};
 use dfc_ir::StagePlan;
 
 use super::coordinator::STATE_SCHEMA;
 use crate::RunError;
 use crate::barrier::{Key, RESTORED, Stored};
-use crate::state::{Kind, Restored};
+use crate::state::{Kind, Parts, Restored};
 
 /// Most bytes that a part of state may hold.
 const LARGEST_PART: u64 = 2 << 30;
@@ -20,18 +23,21 @@ pub(crate) struct Loaded {
     pub(crate) manifest: Manifest,
     /// The run that took it had ended: this one takes what is new since.
     pub(crate) continues: bool,
-    /// Its parts' bytes by stage and operator's name.
+    /// Its parts by stage and operator's name.
     pub(crate) states: Vec<Vec<(String, Restored)>>,
     /// Number of the first copy of each part list, as [`crate::barrier::Key`]s count restored ones; by stage, in the order of `states`.
     pub(crate) copies: Vec<Vec<u64>>,
 }
 
 impl Loaded {
-    /// Reads all state of a checkpoint whose stages are those of the plan.
+    /// Reads all state of a checkpoint whose stages are those of the plan, and looks at every byte of it. It isn't unpacked: that is left to
+    /// the tasks, which do it all at once, while the sources read.
     ///
     /// # Errors
     /// When a part is damaged or missing.
     pub(crate) fn new(job: &Job, manifest: Manifest, continues: bool) -> Result<Loaded, RunError> {
+        manifest.stages.iter().flat_map(|stage| &stage.operators).try_for_each(is_known)?;
+        let mut parts = read(job, &manifest)?.into_iter();
         let mut states = Vec::new();
         let mut copies = Vec::new();
         let mut copy = RESTORED;
@@ -42,7 +48,9 @@ impl Loaded {
             let mut positions: BTreeMap<(&str, &str), usize> = BTreeMap::new();
             for operator in &stage.operators {
                 let position = positions.entry((&operator.node, &operator.kind)).or_default();
-                of_stage.push((operator.node.clone(), read(job, operator, *position)?));
+                let parts = Arc::new(Parts::new(parts.by_ref().take(operator.parts.len())));
+                let kind = Kind::by_name(&operator.kind).ok_or_else(|| unknown(operator))?;
+                of_stage.push((operator.node.clone(), Restored { kind, position: *position, parts }));
                 numbers.push(copy);
                 *position += 1;
                 copy += 1;
@@ -89,13 +97,11 @@ impl Loaded {
     }
 }
 
-fn read(job: &Job, operator: &OperatorState, position: usize) -> Result<Restored, RunError> {
-    let kind = Kind::by_name(&operator.kind).ok_or_else(|| {
-        RunError::State(format!(
-            "`{}` has state of kind `{}`, which this version doesn't know",
-            operator.node, operator.kind
-        ))
-    })?;
+/// Whether this version reads an operator's state.
+fn is_known(operator: &OperatorState) -> Result<(), RunError> {
+    if Kind::by_name(&operator.kind).is_none() {
+        return Err(unknown(operator));
+    }
     if let Some(part) = operator.parts.iter().find(|part| part.schema != STATE_SCHEMA) {
         return Err(RunError::State(format!(
             "`{}` has state of form {}, and this version of dfc reads form {STATE_SCHEMA}: go on with the version that wrote it, or \
@@ -103,6 +109,48 @@ fn read(job: &Job, operator: &OperatorState, position: usize) -> Result<Restored
             operator.node, part.schema
         )));
     }
-    let parts = operator.parts.iter().map(|part| job.read_part(part, LARGEST_PART).map_err(RunError::Checkpoint));
-    Ok(Restored { kind, position, parts: parts.collect::<Result<_, _>>()? })
+    Ok(())
+}
+
+fn unknown(operator: &OperatorState) -> RunError {
+    RunError::State(format!(
+        "`{}` has state of kind `{}`, which this version doesn't know",
+        operator.node, operator.kind
+    ))
+}
+
+/// Parts of so many bytes are read by several threads.
+const MANY_BYTES: u64 = 8 << 20;
+
+/// All parts of a checkpoint, in their order.
+fn read(job: &Job, manifest: &Manifest) -> Result<Vec<StoredPart>, RunError> {
+    let parts: Vec<&Part> = manifest.parts().collect();
+    let one = |part: &Part| job.read_stored(part, LARGEST_PART).map_err(RunError::Checkpoint);
+    let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+    let threads = match bytes >= MANY_BYTES {
+        true => std::thread::available_parallelism().map_or(1, NonZero::get).min(parts.len()),
+        false => 1,
+    };
+    if threads < 2 {
+        return parts.into_iter().map(one).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let found: Vec<OnceLock<Result<StoredPart, RunError>>> = parts.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        while let Some((part, found)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| parts.get(n).zip(found.get(n)))
+        {
+            // Set once: each number is drawn once.
+            let _ = found.set(one(part));
+        }
+    };
+    std::thread::scope(|scope| {
+        // Without a thread to spare this one reads them all.
+        let spare = (1..threads)
+            .filter_map(|_| std::thread::Builder::new().name("dfc-read".into()).spawn_scoped(scope, work).ok());
+        let spare: Vec<_> = spare.collect();
+        work();
+        drop(spare);
+    });
+    found.into_iter().zip(parts).map(|(found, part)| found.into_inner().unwrap_or_else(|| one(part))).collect()
 }

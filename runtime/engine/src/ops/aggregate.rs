@@ -11,12 +11,12 @@ use dfc_batch::{Batch, RowError};
 use dfc_eval::EvalError;
 use dfc_ir::stage::AggregateSpec;
 use dfc_jit::PreparedAggregate;
-use dfc_table::{Estimate, GroupTable};
+use dfc_table::{Estimate, GroupTable, ShareError};
 
 use super::{Operator, Out, batch_rows};
 use crate::budget::Account;
 use crate::spill::{PARTITIONS, Spill};
-use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
+use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share, Unpacked};
 use crate::{RunError, RunOptions};
 
 /// The first half, with the program before it fused in.
@@ -140,14 +140,8 @@ impl Operator for Partial {
         if !share.takes(state.position) {
             return Ok(());
         }
-        let restored = state::groups(&self.spec, &state.parts)?;
-        match &mut self.table {
-            Some(table) if self.spec.keys.is_empty() || !table.is_empty() => {
-                table.merge_partition(&restored, 0, 1).map_err(|error| failed(&self.spec.node, error))?;
-            }
-            table => *table = Some(restored),
-        }
-        Ok(())
+        let table = self.table.get_or_insert_with(|| self.aggregate.table());
+        take_groups(table, &self.spec, &state.parts.all()?, Share { part: 0, parts: 1 })
     }
 }
 
@@ -299,9 +293,8 @@ impl Operator for Final {
     }
 
     fn save(&mut self, fresh: bool) -> Vec<Piece> {
-        if let (Some(first @ 1..), Some(table)) = (self.giving, &mut self.table) {
-            *table = table.split_off(&self.spec, first);
-            (self.giving, self.saved_parts) = (Some(0), 0);
+        if let (Some(first), Some(table)) = (self.giving, &mut self.table) {
+            table.forget_before(first);
         }
         let mut pieces: Vec<Piece> =
             self.table.iter_mut().map(|table| save_groups(table, &mut self.saved_parts, fresh)).collect();
@@ -314,20 +307,24 @@ impl Operator for Final {
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
         match (state.kind, &mut self.table) {
-            (Kind::Groups, Some(table)) => {
-                let restored = state::groups(&self.spec, &state.parts)?;
-                let merged = table.merge_partition(&restored, share.part, share.parts);
-                merged.map(drop).map_err(|error| failed(&self.spec.node, error))
-            }
+            (Kind::Groups, Some(table)) => take_groups(table, &self.spec, &state.parts.all_for(share)?, share),
             (Kind::Results, _) if share.takes(state.position) => {
-                for part in state.parts.iter() {
-                    self.results.extend(state::rows(part, Some(self.spec.output.len()))?.batches);
+                for part in state.parts.all()? {
+                    self.results.extend(state::rows(&part, Some(self.spec.output.len()))?.batches);
                 }
                 Ok(())
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Takes a task's share of stored groups into a table.
+fn take_groups(table: &mut GroupTable, spec: &AggregateSpec, parts: &[Unpacked], share: Share) -> Result<(), RunError> {
+    table.take_share(spec, parts, share.part, share.parts).map_err(|error| match error {
+        ShareError::Damaged(why) => RunError::State(why.to_string()),
+        ShareError::Value(error) => failed(&spec.node, error),
+    })
 }
 
 /// A group has no value: no single row is to blame, so none can be rejected instead.

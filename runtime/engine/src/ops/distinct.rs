@@ -270,8 +270,8 @@ impl Operator for FirstArrived {
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
-        for part in state.parts.iter() {
-            for key in state::seen(part)?.iter().filter(|key| owns(share, key)) {
+        for part in state.parts.all_for(share)? {
+            for key in state::seen(&part)?.iter().filter(|key| owns(share, key)) {
                 self.seen.insert(key);
             }
         }
@@ -446,8 +446,8 @@ impl Operator for FirstInOrder {
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
-        for part in state.parts.iter() {
-            self.take_back(part, share)?;
+        for part in state.parts.all_for(share)? {
+            self.take_back(&part, share)?;
         }
         Ok(())
     }

@@ -290,8 +290,8 @@ impl Operator for Probe {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in state.parts.iter() {
-            let numbers = state::numbers(part)?;
+        for part in state.parts.all()? {
+            let numbers = state::numbers(&part)?;
             match state.kind {
                 Kind::Marks => self.table.set_marks(&numbers).map_err(|e| RunError::State(e.to_string()))?,
                 _ => {

@@ -206,12 +206,12 @@ impl Operator for Sort {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in state.parts.iter() {
+        for part in state.parts.all()? {
             if state.kind == Kind::Numbers {
-                self.given = state::numbers(part)?.first().map_or(0, |&given| given as usize);
+                self.given = state::numbers(&part)?.first().map_or(0, |&given| given as usize);
                 continue;
             }
-            for batch in state::rows(part, None)?.batches {
+            for batch in state::rows(&part, None)?.batches {
                 self.hold(batch, &mut Vec::new())?;
             }
         }

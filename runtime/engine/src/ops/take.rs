@@ -47,8 +47,8 @@ impl Operator for Take {
     }
 
     fn restore(&mut self, state: &Restored, _share: Share) -> Result<(), RunError> {
-        for part in state.parts.iter() {
-            match state::numbers(part)?[..] {
+        for part in state.parts.all()? {
+            match state::numbers(&part)?[..] {
                 // One task takes: it has counted for all.
                 [skip, left] if skip <= self.skip && left <= self.left => (self.skip, self.left) = (skip, left),
                 _ => return Err(RunError::State("what was taken before doesn't fit what is to be taken".into())),
