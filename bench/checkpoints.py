@@ -8,16 +8,18 @@ DATA holds lineitem.csv and its like (tpchgen-cli csv --scale-factor 1 --output-
 
 With `--groups N` the data is made: rows of N keys, each once, then three times as many of all keys (`all`) or of a twentieth of them
 (`few`, so that a twentieth of the state changes). 15,000,000 keys are more than 1 GiB of state, and 0.8 GB of file each.
-Besides, a run is killed when it has read most rows, and what passes from the next start to the first row is printed.
+Besides, a run is killed when a checkpoint covers half of the rows, and what passes from the next start to the first row of each operator
+is printed.
 
 The results of all runs are compared first. Prints the medians of the wall time, the spread, the ratio to the runs without
-checkpoints, how many checkpoints were taken with which state, and how long a task stood still for one: the median and the 99th
+checkpoints, the same ratio of the time that all processors were at work (which a machine that does other things too distorts less), how many checkpoints were taken with which state, and how long a task stood still for one: the median and the 99th
 percentile over the checkpoints of the task that stood still the longest, and the longest.
 """
 
 import argparse
 import json
 import pathlib
+import resource
 import shutil
 import statistics
 import subprocess
@@ -71,21 +73,25 @@ def clean(home):
 
 def run(dfc, home, args):
     clean(home)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
     process = start(dfc, home, args)
     said = process.communicate()[1]
     seconds = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if process.returncode != 0:
         sys.exit(said)
     results = {p.name: sorted(p.read_bytes().splitlines()) for p in (home / "out").iterdir()}
     entries = []
     for history in home.glob(".dfc/*/history.json"):
         entries += [entry for entry in json.loads(history.read_text())["entries"] if entry["outcome"] == "taken"]
-    return seconds, results, entries
+    return seconds, work, results, entries
 
 
 def measure(dfc, name, texts, args, pairs, folder):
     times = {kind: [] for kind in KINDS}
+    works = {kind: [] for kind in KINDS}
     entries = {kind: [] for kind in KINDS}
     whole = None
     for kind, text in texts.items():
@@ -95,13 +101,14 @@ def measure(dfc, name, texts, args, pairs, folder):
         (home / "job.df").write_text(text)
     for pair in range(pairs + 1):
         for kind in KINDS:
-            seconds, results, taken = run(dfc, folder / kind, args)
+            seconds, work, results, taken = run(dfc, folder / kind, args)
             whole = whole or results
             if results != whole:
                 sys.exit(f"{name} with checkpoints {kind} gives another result")
             # The first round only warms the files.
             if pair > 0 or pairs == 0:
                 times[kind].append(seconds)
+                works[kind].append(work)
                 entries[kind].append(taken)
     base = statistics.median(times["off"])
     for kind, seconds in times.items():
@@ -116,35 +123,51 @@ def measure(dfc, name, texts, args, pairs, folder):
             f"{median:.2f}",
             f"{min(seconds):.2f}–{max(seconds):.2f}",
             f"{median / base:.3f}",
+            f"{statistics.median(works[kind]) / statistics.median(works['off']):.3f}",
             str(len(last)),
             f"{state / 1e6:.1f} MB",
             f"{stops[len(stops) // 2]:.2f} / {p99:.2f} / {stops[-1]:.2f} ms",
         ]
         print("| " + " | ".join(columns) + " |", flush=True)
-    return base
 
 
-def restart(dfc, home, args, after):
-    """Kills a run after so many seconds; how long the next one takes to its first row, and what state it read."""
+def covered(dfc, home):
+    """Rows that the newest checkpoint covers, and the bytes of state that it holds, before and after compression."""
+    shown = subprocess.run([dfc, "checkpoint", "show", "job.df", "--format", "json"], cwd=home, capture_output=True, text=True)
+    if shown.returncode != 0:
+        return 0, 0, 0
+    manifest = json.loads(shown.stdout)
+    manifest = manifest.get("manifest", manifest)
+    parts = [part for stage in manifest["stages"] for operator in stage["operators"] for part in operator["parts"]]
+    rows = sum(source["rows"] for source in manifest["sources"])
+    return rows, sum(part["raw_bytes"] for part in parts), sum(part["bytes"] for part in parts)
+
+
+def restart(dfc, home, args, rows):
+    """Kills a run when a checkpoint covers so many rows; how long the next one takes to the first row of each operator."""
     clean(home)
     process = start(dfc, home, args)
-    time.sleep(after)
+    while process.poll() is None and covered(dfc, home)[0] < rows:
+        time.sleep(0.5)
     process.kill()
     process.communicate()
-    if not list(home.glob(".dfc/*/manifests/*")):
-        print("no checkpoint was taken before the kill", flush=True)
+    read, raw, stored = covered(dfc, home)
+    if read < rows:
+        print("it had ended before such a checkpoint was taken", flush=True)
         return
-    state = sum(p.stat().st_size for p in home.glob(".dfc/*/parts/*"))
+    print(f"killed with a checkpoint of {read:,} rows, {raw / 2**30:.2f} GiB of state, {stored / 2**30:.2f} GiB stored", flush=True)
     begun = time.perf_counter()
-    # Lines of the log say when the source was first read.
-    process = subprocess.Popen([dfc, "run", "job.df", *args, "-v"], cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    lines = []
+    # Lines of the log say when an operator had its first row.
+    process = start(dfc, home, [*args, "--log-format", "json"])
+    first = {}
     for line in process.stderr:
-        lines.append((time.perf_counter() - begun, line.rstrip()))
+        seconds = time.perf_counter() - begun
+        event = json.loads(line) if line.startswith("{") else {}
+        if event.get("event") == "first_row" and event["operator"] not in first:
+            first[event["operator"]] = seconds
+            print(f"    first row of {event['operator']} after {seconds:.2f} s", flush=True)
     process.wait()
-    for seconds, line in lines[:12]:
-        print(f"    {seconds:.2f} s: {line}", flush=True)
-    print(f"restart with {state / 1e6:.0f} MB of stored state; it ended after {lines[-1][0]:.2f} s", flush=True)
+    print(f"    it ended after {time.perf_counter() - begun:.2f} s", flush=True)
 
 
 def main():
@@ -157,8 +180,8 @@ def main():
     if (args.data is None) == (args.groups is None):
         parser.error("either DATA or --groups N")
     dfc = str(pathlib.Path(args.dfc).resolve())
-    print("| workload | checkpoints | median s | spread | ratio to off | taken | state written | stops: p50 / p99 / longest |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| workload | checkpoints | median s | spread | ratio to off | of work | taken | state written | stops: p50 / p99 / longest |")
+    print("|---|---|---|---|---|---|---|---|---|")
     if args.data:
         for workload in ["highcard", "sync"]:
             with tempfile.TemporaryDirectory() as folder:
@@ -171,8 +194,8 @@ def main():
             file = folder / "rows.csv"
             make(file, args.groups, workload == "few")
             texts, more = made(file)
-            seconds = measure(dfc, workload, texts, more, args.pairs, folder)
-            restart(dfc, folder / "1s", more, seconds * 0.8)
+            measure(dfc, workload, texts, more, args.pairs, folder)
+            restart(dfc, folder / "1s", more, 2 * args.groups)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,10 @@ mod cases {
     mod traps;
 }
 mod crash {
+    mod beside;
     mod kills;
     mod points;
+    mod resume;
     mod spill;
 }
 mod differential {

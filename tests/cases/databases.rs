@@ -256,4 +256,24 @@ fn removals_survive_kills() {
     run_with_kills(dir.path(), "", 5, 3);
     let last = "SELECT id, n FROM c WHERE seq IN (SELECT max(seq) FROM c GROUP BY id) AND op <> 'd' ORDER BY id";
     assert_eq!(sqlite(dir.path(), "b.db", "SELECT id, n FROM t ORDER BY id"), sqlite(dir.path(), "a.db", last));
+
+    let Some(server) = server() else { return };
+    let name = format!("removals_{}", std::process::id());
+    psql(&server, &format!("CREATE DATABASE {name}"));
+    let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
+    psql(
+        &url,
+        "CREATE TABLE c (seq bigint PRIMARY KEY, id bigint NOT NULL, op text NOT NULL, n bigint NOT NULL);
+         INSERT INTO c SELECT i, (i * 7919) % 10007, CASE WHEN (i * 31) % 5 = 0 THEN 'd' ELSE 'u' END, i
+           FROM generate_series(1, 120000) i; ANALYZE c",
+    );
+    for seed in [4, 5] {
+        psql(&url, "DROP TABLE IF EXISTS t, _dfc_ledger; CREATE TABLE t (id bigint PRIMARY KEY, n bigint NOT NULL)");
+        let _ = std::fs::remove_dir_all(dir.path().join(".dfc"));
+        let tables = text.replace("sqlite(\"a.db\"", "postgres(secret(\"PG_URL\")");
+        write(&dir.path().join("p.df"), &tables.replace("sqlite(\"b.db\"", "postgres(secret(\"PG_URL\")"));
+        run_with_kills(dir.path(), &url, 5, seed);
+        assert_eq!(psql(&url, "SELECT id, n FROM t ORDER BY id"), psql(&url, last), "seed {seed}");
+    }
+    psql(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
 }

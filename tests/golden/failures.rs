@@ -9,6 +9,7 @@ use std::process::Command;
 use dfc_checkpoint::{Job, Manifest, Place};
 use serde_json::json;
 
+use crate::support::databases::psql;
 use crate::support::golden::Golden;
 use crate::support::halfway::{hidden_file, mend, stopped};
 use crate::support::{binary, dfc, folder, root, run, write};
@@ -166,6 +167,21 @@ fn failures() {
     said("R0604-damaged", dir.path(), failed(dir.path(), &[]));
     std::fs::remove_dir_all(dir.path().join(".dfc")).expect("removed");
     said("R0603-another-run", dir.path(), failed(dir.path(), &[]));
+
+    if let Some(server) = crate::support::databases::server() {
+        let (host, _) = server.rsplit_once('/').expect("a URL");
+        psql(&server, "DROP DATABASE IF EXISTS hosts WITH (FORCE)");
+        psql(&server, "CREATE DATABASE hosts");
+        let url = format!("{host}/hosts");
+        psql(&url, "CREATE TABLE hosts (id bigint, address inet)");
+        let text = "job copy {}\nrecord H { id: int64, address: string }\nsource rows = csv(\"in.csv\", schema: H)\n\
+                    sink rows |> postgres(secret(\"PG_URL\"), table: \"hosts\")\n";
+        let dir = folder(&[("p.df", text), ("in.csv", "id,address\n1,10.0.0.1\n2,::1\n3,300.1.1.1\n")]);
+        let ran = run(binary().current_dir(dir.path()).env("PG_URL", &url).args(["run", "p.df"]));
+        let place = host.rsplit_once('@').map_or(host, |(_, place)| place);
+        said("R0602-no-address", dir.path(), ran.stderr.replace(place, "localhost:5432"));
+        psql(&server, "DROP DATABASE hosts WITH (FORCE)");
+    }
 
     let text = COPY.replace("rerun: continue", "checkpoint { storage: \"s3://dfc/jobs\" }");
     let dir = folder(&[("p.df", &text), ("in.csv", "id\n1\n")]);

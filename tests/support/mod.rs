@@ -72,6 +72,19 @@ pub fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The rows of a Parquet file in a folder, as lines of text, as dfc itself reads them.
+pub fn parquet_rows(dir: &Path, file: &str) -> Vec<String> {
+    let text = format!("job show {{ checkpoint: off }}\nsource p = parquet(\"{file}\")\nsink p |> csv(\"-\")\n");
+    let pipeline = dir.join("show.df");
+    write(&pipeline, &text);
+    let output = dfc(dir, &["run", "show.df"]);
+    assert_eq!(output.code, 0, "{file}: {}", output.stderr);
+    std::fs::remove_file(&pipeline).expect("removed");
+    // Beside it the fields that were found are kept.
+    let _ = std::fs::remove_file(dir.join("show.df.lock"));
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
 /// Copies a folder with everything in it.
 pub fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("the target folder can be made");

@@ -1,6 +1,7 @@
 //! Looks at everything that a checkpoint names, byte by byte. It may not know what the state means: only that it is what was written.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dfc_epoch::SpoolFile;
@@ -107,7 +108,12 @@ impl Checkpoints {
     }
 
     fn spooled(&self, sink: &str, file: &SpoolFile) -> Finding {
-        let path = self.spool_folder(sink).join(&file.path);
+        let mut path = self.spool_folder(sink).join(&file.path);
+        // In its last steps a run gives what it has written its final name.
+        let is_there = |path: &Path| self.disk().len(path).is_ok();
+        if let Some(shown) = final_name(&path).filter(|shown| !is_there(&path) && is_there(shown)) {
+            path = shown;
+        }
         let finding = |wrong| Finding { place: path.display().to_string(), bytes: file.to - file.from, wrong };
         let mut hasher = crc32fast::Hasher::new();
         let mut at = file.from;
@@ -130,4 +136,11 @@ impl Checkpoints {
         let wrong = format!("bytes {} to {} don't have the check sum that the manifest says", file.from, file.to);
         finding((!right).then_some(wrong))
     }
+}
+
+/// The name that a file with a hidden one, `.NAME.dfc-LINEAGE.part`, is given when it is whole.
+fn final_name(hidden: &Path) -> Option<PathBuf> {
+    let name = hidden.file_name()?.to_str()?.strip_prefix('.')?.strip_suffix(".part")?;
+    let (name, _) = name.rsplit_once(".dfc-")?;
+    Some(hidden.with_file_name(name))
 }

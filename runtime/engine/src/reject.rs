@@ -313,8 +313,9 @@ impl Kept {
                 file.flush().map_err(failed)?;
                 file.get_ref().sync_all().map_err(failed)?;
                 let crc = std::mem::take(&mut epochs.crc).finalize();
-                let part =
-                    SpoolFile { path: epochs.part.display().to_string(), from: epochs.from, to: epochs.bytes, crc };
+                // Whoever looks for it stands in another folder.
+                let path = std::path::absolute(&epochs.part).map_err(failed)?.display().to_string();
+                let part = SpoolFile { path, from: epochs.from, to: epochs.bytes, crc };
                 let bytes = part.to - part.from;
                 epochs.from = epochs.bytes;
                 Some(Sealed { number, rows: 0, bytes, files: vec![part], state: Value::Null })

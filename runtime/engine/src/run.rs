@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use dfc_connect::{OpenContext, SinkEpochs, SinkResume};
+use dfc_connect::{Ledger, OpenContext, SinkEpochs, SinkResume};
 use dfc_ir::plan::OptionValue;
 use dfc_ir::stage::{Stage, StageInput, StageOp};
 use dfc_ir::{StagePlan, Value};
@@ -174,8 +174,7 @@ fn execute(
     });
     let (built, with_epochs) = built.map_err(|failure| {
         if !begun.as_ref().is_some_and(Begun::is_resumed) {
-            sinks.iter().for_each(|sink: &Arc<SinkPort>| sink.abort());
-            begun.iter().for_each(Begun::forget);
+            give_up_beginning(&sinks, begun.as_ref());
         }
         job.errors.conclude(lost_rows(failure, begun.as_ref()), false)
     })?;
@@ -202,7 +201,7 @@ fn execute(
 }
 
 /// Rows that a checkpoint holds are gone or damaged.
-const LOST: &str = "R0218";
+pub(crate) const LOST: &str = "R0218";
 
 /// Says of a checkpoint's lost rows which older one there is to go on from.
 fn lost_rows(failure: RunError, begun: Option<&Begun>) -> RunError {
@@ -329,12 +328,26 @@ fn supervised(
                 // For people: why it stopped.
                 let _ = begun.job.record_failure(crate::checkpoint::now_micros(), &failure.to_string());
             } else {
-                sinks.iter().for_each(|sink| sink.abort());
-                begun.forget();
+                give_up_beginning(sinks, Some(&begun));
             }
             let failure = if run.taken() { failure } else { lost_rows(failure, Some(&begun)) };
             Err(job.errors.conclude(failure, resumable))
         }
+    }
+}
+
+/// Removes what a run that came to no checkpoint has made at its sinks, and forgets that its state began. Where a target still has its entry,
+/// since it couldn't be reached, say, or its disk is full, the beginning stays: the next run goes on from there, as the one that the target
+/// knows, which would refuse any other.
+fn give_up_beginning(sinks: &[Arc<SinkPort>], begun: Option<&Begun>) {
+    sinks.iter().for_each(|sink| sink.abort());
+    let Some(begun) = begun else { return };
+    let is_forgotten = |port: &Arc<SinkPort>| {
+        let sink = port.sink();
+        sink.visible_at_end() || sink.ledger().is_ok_and(|ledger| !matches!(ledger, Ledger::Applied(_)))
+    };
+    if sinks.iter().all(is_forgotten) {
+        begun.forget();
     }
 }
 

@@ -125,6 +125,29 @@ fn a_crash_while_recovering_from_a_crash() {
     }
 }
 
+/// What a run goes on from, and may have applied to its targets, is still the newest after a power cut: also where the run before it came
+/// to give a manifest its name, but not to make that durable.
+#[test]
+fn what_is_gone_on_from_is_durable() {
+    let mut seen = 0;
+    for at in 0..operations() {
+        for seed in 0..4 {
+            let disk = ModelDisk::new(seed * 1000 + at);
+            disk.crash_at(at, Crash::Process);
+            run(&disk, 4, false, &mut Told::default()).expect_err("it has crashed");
+            disk.restart(Crash::Process);
+            let Some(newest) = open(&disk).expect("opens").newest(false).expect("whole") else { continue };
+            disk.crash_at(disk.operations(), Crash::Power);
+            assert!(open(&disk).is_err(), "the machine has stopped");
+            disk.restart(Crash::Power);
+            let again = open(&disk).expect("opens").newest(false).expect("whole").map(|manifest| manifest.number);
+            assert_eq!(again, Some(newest.number), "stopped at {at}, seed {seed}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 300, "{seen}");
+}
+
 #[test]
 fn a_fault_at_every_operation_costs_one_checkpoint_at_most() {
     for kind in [ErrorKind::StorageFull, ErrorKind::Other, ErrorKind::PermissionDenied] {

@@ -10,6 +10,7 @@ use dfc_connect::{ConnectError, Sealed, passing};
 use dfc_trial::{Planted, planted, turns};
 
 use crate::RunError;
+use crate::run::LOST;
 use crate::schedule::broke_down;
 use crate::sink::SinkPort;
 
@@ -146,8 +147,8 @@ impl Applier {
                 Err(_) if planted(Planted::FailedApplyBelieved) => return Ok(true),
                 Err(error) => error,
             };
-            // What the rows themselves break, they break each time.
-            if error.code.starts_with("R06") || waited >= PATIENCE {
+            // What the rows themselves break, they break each time; rows that are gone, to another run perhaps, don't come back.
+            if error.code.starts_with("R06") || error.code == LOST || waited >= PATIENCE {
                 return Err(error);
             }
             let node = &self.sinks[sink].node;

@@ -329,7 +329,13 @@ impl Sink for ModelSink {
         if self.world.is_stopped() {
             return;
         }
-        self.world.targets().entry(self.name.clone()).or_default().spool.clear();
+        // As a ledger's entry that nothing was applied to, it is forgotten.
+        let mut targets = self.world.targets();
+        match targets.get_mut(&self.name) {
+            Some(target) if target.applied == 0 => drop(targets.remove(&self.name)),
+            Some(target) => target.spool.clear(),
+            None => {}
+        }
     }
 
     fn epochs(&self) -> Result<(), String> {
