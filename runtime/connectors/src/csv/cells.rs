@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::index::Index;
+use crate::text::blocks::{BLOCK, Bounds};
 
 /// The fields of one column.
 #[derive(Clone, Copy)]
@@ -13,6 +14,8 @@ pub(crate) struct Cells<'a> {
     ends: &'a [u32],
     width: usize,
     column: usize,
+    /// Bytes of a delimiter.
+    delimiter: u32,
     /// The rows that are wanted; `None`: all.
     rows: Option<&'a [u32]>,
     /// The dialect.
@@ -54,6 +57,7 @@ impl<'a> Cells<'a> {
             ends: &index.ends,
             width: index.width,
             column,
+            delimiter: dialect.delimiter.len() as u32,
             rows: None,
             dialect,
             dressed: has_quotes || dialect.trim,
@@ -84,35 +88,34 @@ impl<'a> Cells<'a> {
     /// Start and end of a field in the chunk. A missing field's end is before its start.
     #[inline]
     pub(crate) fn bounds(&self, row: usize) -> (usize, usize) {
-        self.bounds_in_chunk(self.number(row))
+        let (start, end) = self.places(self.number(row));
+        (start as usize, end as usize)
     }
 
+    /// The same for a row of the chunk.
     #[inline(always)]
-    fn bounds_in_chunk(&self, row: usize) -> (usize, usize) {
+    fn places(&self, row: usize) -> (u32, u32) {
         let at = row * self.width + self.column;
-        let start = if self.column == 0 {
-            self.starts[row] as usize
-        } else {
-            self.ends[at - 1] as usize + self.dialect.delimiter.len()
-        };
-        (start, self.ends[at] as usize)
+        let start = if self.column == 0 { self.starts[row] } else { self.ends[at - 1] + self.delimiter };
+        (start, self.ends[at])
     }
 
-    /// Appends what `read` makes of each field, given its row here and its bounds. It is compiled for all rows and for some of
-    /// them, so that what holds for the column is decided once.
+    /// Gives `take` the bounds of up to [`BLOCK`] fields at a time, with the row of the first of them here, and their number.
     #[inline(always)]
-    pub(crate) fn read_all<T>(&self, to: &mut Vec<T>, mut read: impl FnMut(usize, usize, usize) -> T) {
+    pub(crate) fn blocks(&self, mut take: impl FnMut(usize, usize, &Bounds)) {
         // A copy of its own, which the compiler can keep in registers.
         let cells = *self;
-        match cells.rows {
-            None => to.extend((0..cells.starts.len()).map(|row| {
-                let (start, end) = cells.bounds_in_chunk(row);
-                read(row, start, end)
-            })),
-            Some(rows) => to.extend(rows.iter().enumerate().map(|(row, &number)| {
-                let (start, end) = cells.bounds_in_chunk(number as usize);
-                read(row, start, end)
-            })),
+        let mut bounds = Bounds { starts: [0; BLOCK], ends: [0; BLOCK] };
+        for first in (0..cells.len()).step_by(BLOCK) {
+            let count = BLOCK.min(cells.len() - first);
+            let places = bounds.starts.iter_mut().zip(&mut bounds.ends).take(count);
+            match cells.rows {
+                None => places.zip(first..).for_each(|((start, end), row)| (*start, *end) = cells.places(row)),
+                Some(rows) => places
+                    .zip(&rows[first..])
+                    .for_each(|((start, end), &row)| (*start, *end) = cells.places(row as usize)),
+            }
+            take(first, count, &bounds);
         }
     }
 

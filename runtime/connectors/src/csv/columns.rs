@@ -17,6 +17,7 @@ use dfc_ir::{DataType, Field, Type, Value};
 
 use super::cells::{Cell, Cells, Form};
 use crate::rows::{Fault, Faults, shown};
+use crate::text::blocks::{self, BLOCK, Bounds, Numbers};
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, bad_encoding, read, unexpected_null};
 use crate::text::{number, time};
@@ -41,12 +42,12 @@ pub(crate) struct ColumnContext<'a> {
 pub(crate) fn parse(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> ArrayRef {
     macro_rules! ints {
         ($arrow:ty) => {
-            fixed::<$arrow>(cells, cx, faults, |data, start, end| number::int64_in(data, start, end)?.try_into().ok())
+            fixed::<$arrow>(cells, cx, faults, &Ints(Numbers::whole()))
         };
     }
     macro_rules! text_of {
         ($arrow:ty, $read:path) => {
-            fixed::<$arrow>(cells, cx, faults, |data, start, end| $read(&data[start..end]))
+            fixed::<$arrow>(cells, cx, faults, &Single($read))
         };
     }
     if cx.patterns.of(&cx.field.ty.ty).is_some() {
@@ -66,16 +67,19 @@ pub(crate) fn parse(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> A
         Type::Float32 => text_of!(Float32Type, number::float32),
         Type::Float64 => text_of!(Float64Type, number::float64),
         Type::Decimal(p, s) if *p <= dfc_ir::types::SHORT_PRECISION => {
-            let decimals = number::ShortDecimals::new(*s, 10i64.pow(u32::from(*p)));
-            fixed::<Decimal64Type>(cells, cx, faults, |data, start, end| decimals.read(data, start, end))
+            let (scale, limit) = (*s, 10i64.pow(u32::from(*p)));
+            let one = move |text: &[u8]| number::short_decimal(text, scale, limit);
+            match Numbers::decimals(*p, *s) {
+                Some(numbers) => fixed::<Decimal64Type>(cells, cx, faults, &Decimals(numbers, one)),
+                None => fixed::<Decimal64Type>(cells, cx, faults, &Single(one)),
+            }
         }
         Type::Decimal(p, s) => {
             let (scale, limit) = (*s, 10i128.pow(u32::from(*p)));
-            fixed::<Decimal128Type>(cells, cx, faults, |data, start, end| {
-                number::wide_decimal(&data[start..end], scale, limit)
-            })
+            let one = move |text: &[u8]| number::wide_decimal(text, scale, limit);
+            fixed::<Decimal128Type>(cells, cx, faults, &Single(one))
         }
-        Type::Date => text_of!(Date32Type, time::date),
+        Type::Date => fixed::<Date32Type>(cells, cx, faults, &Dates),
         Type::Time => text_of!(Time64MicrosecondType, time::time),
         Type::DateTime => text_of!(TimestampMicrosecondType, time::datetime),
         Type::Timestamp => text_of!(TimestampMicrosecondType, time::timestamp),
@@ -116,12 +120,92 @@ impl FromValue for f64 {
     }
 }
 
-/// `fast` reads what stands between two places of the text in its common forms; of an empty field it says nothing.
+/// How values in their common forms are read.
+trait Fast<T> {
+    /// One value; `None` says nothing.
+    fn one(&self, text: &[u8]) -> Option<T>;
+
+    /// The values of fields of the data, which are there; bit k of what it gives: field k was not read.
+    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [T; BLOCK]) -> u64;
+}
+
+/// One after the other.
+struct Single<F>(F);
+
+impl<T, F: Fn(&[u8]) -> Option<T>> Fast<T> for Single<F> {
+    #[inline(always)]
+    fn one(&self, text: &[u8]) -> Option<T> {
+        self.0(text)
+    }
+
+    #[inline(always)]
+    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [T; BLOCK]) -> u64 {
+        let mut unread = 0;
+        for (k, (&start, &end)) in bounds.starts.iter().zip(&bounds.ends).enumerate() {
+            match data.get(start as usize..end as usize).and_then(&self.0) {
+                Some(value) => out[k] = value,
+                None => unread |= 1 << k,
+            }
+        }
+        unread
+    }
+}
+
+/// Whole numbers.
+struct Ints(Numbers);
+
+impl<T: TryFrom<i64> + Default> Fast<T> for Ints {
+    fn one(&self, text: &[u8]) -> Option<T> {
+        number::int64(text)?.try_into().ok()
+    }
+
+    #[inline(always)]
+    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [T; BLOCK]) -> u64 {
+        let mut numbers = [0; BLOCK];
+        let mut unread = self.0.read(data, bounds, &mut numbers);
+        for (k, (value, number)) in out.iter_mut().zip(numbers).enumerate() {
+            let fits = T::try_from(number);
+            unread |= u64::from(fits.is_err()) << k;
+            *value = fits.unwrap_or_default();
+        }
+        unread
+    }
+}
+
+/// Decimals, and the reading of one of them.
+struct Decimals<F>(Numbers, F);
+
+impl<F: Fn(&[u8]) -> Option<i64>> Fast<i64> for Decimals<F> {
+    fn one(&self, text: &[u8]) -> Option<i64> {
+        self.1(text)
+    }
+
+    #[inline(always)]
+    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [i64; BLOCK]) -> u64 {
+        self.0.read(data, bounds, out)
+    }
+}
+
+/// Dates.
+struct Dates;
+
+impl Fast<i32> for Dates {
+    fn one(&self, text: &[u8]) -> Option<i32> {
+        time::date(text)
+    }
+
+    #[inline(always)]
+    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [i32; BLOCK]) -> u64 {
+        blocks::dates(data, bounds, out)
+    }
+}
+
+/// `fast` reads values in their common forms.
 fn fixed<T: ArrowPrimitiveType>(
     cells: &Cells,
     cx: &ColumnContext,
     faults: &mut Faults,
-    fast: impl Fn(&[u8], usize, usize) -> Option<T::Native>,
+    fast: &impl Fast<T::Native>,
 ) -> ArrayRef
 where
     T::Native: FromValue,
@@ -129,14 +213,26 @@ where
     let mut values: Vec<T::Native> = Vec::with_capacity(cells.len());
     let mut valid = Validity::new(&cx.field.ty, cells.len());
     let (data, nulls) = (cells.data(), (!cx.nulls.is_empty()).then_some(cx.nulls));
-    cells.read_all(&mut values, |row, start, end| {
-        let is_read = start <= end && nulls.is_none_or(|nulls| data[start..end] != *nulls);
-        let value = match is_read.then(|| fast(data, start, end)).flatten() {
-            Some(value) => Some(value),
-            None => seldom::<T>(cells, cx, row, faults),
-        };
-        valid.push(value.is_some());
-        value.unwrap_or_default()
+    let mut block = [T::Native::default(); BLOCK];
+    cells.blocks(|first, count, bounds| {
+        let all = !0 >> (BLOCK - count);
+        let mut unread = fast.block(data, bounds, &mut block) & all;
+        let text = |k: usize| data.get(bounds.starts[k] as usize..bounds.ends[k] as usize);
+        if let Some(nulls) = nulls {
+            unread |= (0..count).fold(0, |are, k| are | u64::from(text(k) == Some(nulls)) << k);
+        }
+        let mut null = 0;
+        let mut rest = unread;
+        while rest != 0 {
+            let k = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let one = text(k).filter(|text| !text.is_empty() && nulls != Some(text)).and_then(|text| fast.one(text));
+            let value = one.or_else(|| seldom::<T>(cells, cx, first + k, faults));
+            null |= u64::from(value.is_none()) << k;
+            block[k] = value.unwrap_or_default();
+        }
+        valid.push_block(count, null);
+        values.extend_from_slice(&block[..count]);
     });
     let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), valid.finish());
     Arc::new(array.with_data_type(arrow_type(&cx.field.ty.ty)))
@@ -201,10 +297,14 @@ impl Validity {
         if ty.nullable { Validity::Some(NullBufferBuilder::new(rows)) } else { Validity::Never }
     }
 
+    /// So many, of which those are null whose bits are set.
     #[inline]
-    fn push(&mut self, valid: bool) {
+    fn push_block(&mut self, count: usize, null: u64) {
         if let Validity::Some(bits) = self {
-            bits.append(valid);
+            match null {
+                0 => bits.append_n_non_nulls(count),
+                _ => (0..count).for_each(|k| bits.append(null >> k & 1 == 0)),
+            }
         }
     }
 
@@ -225,43 +325,61 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     let mut valid = Validity::new(ty, cells.len());
     let mut beside: Vec<u8> = Vec::new();
     let (mut in_chunk, simple) = (false, cx.utf8 && !is_json);
-    cells.read_all(&mut views, |row, start, end| {
-        if simple && start <= end {
-            let bounds = match cells.form(start, end) {
-                Form::Plain if ty.nullable && &data[start..end] == cx.nulls => {
-                    valid.push(false);
-                    return 0;
-                }
-                Form::Plain => Some((start, end)),
-                Form::Enclosed => Some((start + 1, end - 1)),
-                Form::Dressed => None,
-            };
-            if let Some((start, end)) = bounds {
-                in_chunk |= end - start > 12;
-                valid.push(true);
-                return view_into(data, start, end, 0);
-            }
+    let mut block = [0; BLOCK];
+    cells.blocks(|first, count, bounds| {
+        let mut undone = !0 >> (BLOCK - count);
+        if simple && !(ty.nullable && !cx.nulls.is_empty()) && !cells.dialect.trim {
+            let quote = if cells.dressed { cells.dialect.quote } else { None };
+            let (not_plain, longest) = plain_views(data, bounds, quote, ty.nullable, &mut block);
+            undone &= not_plain;
+            in_chunk |= longest > INLINE;
         }
-        let view = match any_text(cells, cx, row, &accepts) {
-            Ok(None) => None,
-            Ok(Some(Cow::Borrowed(text))) => {
-                // Borrowed from the chunk: its place there is the distance of the addresses.
-                let start = text.as_ptr() as usize - data.as_ptr() as usize;
-                in_chunk |= text.len() > 12;
-                Some(view_into(data, start, start + text.len(), 0))
+        let mut null = 0;
+        while undone != 0 {
+            let k = undone.trailing_zeros() as usize;
+            undone &= undone - 1;
+            let (start, end) = (bounds.starts[k] as usize, bounds.ends[k] as usize);
+            if simple && start <= end {
+                let inner = match cells.form(start, end) {
+                    Form::Plain if ty.nullable && &data[start..end] == cx.nulls => {
+                        null |= 1 << k;
+                        block[k] = 0;
+                        continue;
+                    }
+                    Form::Plain => Some((start, end)),
+                    Form::Enclosed => Some((start + 1, end - 1)),
+                    Form::Dressed => None,
+                };
+                if let Some((start, end)) = inner {
+                    in_chunk |= end - start > INLINE;
+                    block[k] = view_into(data, start, end, 0);
+                    continue;
+                }
             }
-            Ok(Some(Cow::Owned(text))) => {
-                let start = beside.len();
-                beside.extend_from_slice(&text);
-                Some(view_into(&beside, start, start + text.len(), 1))
-            }
-            Err(fault) => {
-                faults.push(cells.number(row), cx.position, Some(cx.field.external_name()), fault);
-                None
-            }
-        };
-        valid.push(view.is_some());
-        view.unwrap_or(0)
+            let row = first + k;
+            let view = match any_text(cells, cx, row, &accepts) {
+                Ok(None) => None,
+                Ok(Some(Cow::Borrowed(text))) => {
+                    // Borrowed from the chunk: its place there is the distance of the addresses.
+                    let start = text.as_ptr() as usize - data.as_ptr() as usize;
+                    in_chunk |= text.len() > INLINE;
+                    Some(view_into(data, start, start + text.len(), 0))
+                }
+                Ok(Some(Cow::Owned(text))) => {
+                    let start = beside.len();
+                    beside.extend_from_slice(&text);
+                    Some(view_into(&beside, start, start + text.len(), 1))
+                }
+                Err(fault) => {
+                    faults.push(cells.number(row), cx.position, Some(cx.field.external_name()), fault);
+                    None
+                }
+            };
+            null |= u64::from(view.is_none()) << k;
+            block[k] = view.unwrap_or(0);
+        }
+        valid.push_block(count, null);
+        views.extend_from_slice(&block[..count]);
     });
     // A column of short texts doesn't keep the chunk.
     let chunk = if in_chunk { cx.text.clone() } else { Buffer::from_vec(Vec::<u8>::new()) };
@@ -274,6 +392,37 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     // alone, or the whole chunk was checked and the text's bounds are those of the chunk, of delimiters (whole UTF-8 texts) and
     // of single ASCII bytes, so it starts and ends between characters.
     Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, valid.finish()) })
+}
+
+/// Longest text that stands in its view.
+const INLINE: usize = 12;
+
+/// The views of fields that are their text, none of which begins with this quote or, with `unless_empty`, is empty. Bit k of what it gives:
+/// field k isn't one of these; and the length of the longest that is.
+#[inline(always)]
+fn plain_views(
+    data: &[u8],
+    bounds: &Bounds,
+    quote: Option<u8>,
+    unless_empty: bool,
+    views: &mut [u128; BLOCK],
+) -> (u64, usize) {
+    // No byte equals what is more than one.
+    let (quote, least) = (quote.map_or(u32::MAX, u32::from), u32::from(unless_empty));
+    let (mut others, mut longest) = (0, 0);
+    for k in 0..BLOCK {
+        let (start, len) = (bounds.starts[k], bounds.ends[k].wrapping_sub(bounds.starts[k]));
+        let from = start as usize;
+        let window = data.get(from..from + 16).and_then(|window| window.first_chunk());
+        let bytes = window.map_or(0, |window| u128::from_le_bytes(*window));
+        let is_plain = window.is_some() & (len >= least) & (len <= i32::MAX as u32) & (bytes as u32 & 0xff != quote);
+        let inline = bytes & ((1u128 << (8 * len.min(INLINE as u32))) - 1);
+        let long = u128::from(bytes as u32) | u128::from(start) << 64;
+        views[k] = if len <= INLINE as u32 { inline } else { long } << 32 | u128::from(len);
+        longest = longest.max(if is_plain { len } else { 0 });
+        others |= u64::from(!is_plain) << k;
+    }
+    (others, longest as usize)
 }
 
 /// A text of any form; `None`: null.
@@ -304,7 +453,7 @@ fn any_text<'a>(
 #[inline(always)]
 fn view_into(data: &[u8], start: usize, end: usize, buffer: u32) -> u128 {
     let len = end - start;
-    if len <= 12 {
+    if len <= INLINE {
         let inline = match data.get(start..start + 16) {
             Some(window) => {
                 // 16 bytes at once, then only those of the text.

@@ -32,46 +32,63 @@ fn two(text: &[u8], at: usize) -> Option<u32> {
 /// `YYYY-MM-DD`, years 0001 to 9999: days since 1970-01-01.
 #[inline]
 pub(crate) fn date(text: &[u8]) -> Option<i32> {
-    let &[c0, c1, y0, y1, a, m0, m1, b, d0, d1] = text else { return None };
+    let (days, is_date) = ten_bytes(text.try_into().ok()?);
+    is_date.then_some(days)
+}
+
+/// The same without a branch, and whether it is a date.
+#[inline(always)]
+pub(crate) fn ten_bytes(text: &[u8; 10]) -> (i32, bool) {
+    let [c0, c1, y0, y1, a, m0, m1, b, d0, d1] = *text;
     // Eight bytes at once: that of a digit becomes at most 9, that of a dash 0; what is more has its highest bit set by the sum.
     const FORM: u64 = u64::from_le_bytes(*b"00-00-00");
     const TOP: u64 = 0x8080_8080_8080_8080;
     let word = u64::from_le_bytes([y0, y1, a, m0, m1, b, d0, d1]) ^ FORM;
     let (tens, ones) = (c0.wrapping_sub(b'0'), c1.wrapping_sub(b'0'));
-    if (word.wrapping_add(0x7676_7f76_767f_7676) | word) & TOP != 0 || tens > 9 || ones > 9 {
-        return None;
-    }
+    let mut fits = ((word.wrapping_add(0x7676_7f76_767f_7676) | word) & TOP == 0) & (tens <= 9) & (ones <= 9);
     // Each byte ten times, and the one after it: two digits are a number where the first of them stood.
     let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
-    let two = |at: u32| (pairs >> (8 * at)) as u32 & 0xff;
-    let (century, in_century, month, day) = (u32::from(tens) * 10 + u32::from(ones), two(0), two(3), two(6));
-    let leap = in_century.is_multiple_of(4) && (in_century != 0 || century.is_multiple_of(4));
-    let (before, length) = MONTHS[usize::from(leap)][month as usize & 15];
-    let year = century * 100 + in_century;
-    if year == 0 || month > 12 || day.wrapping_sub(1) >= u32::from(length) {
-        return None;
-    }
-    // Whole years before this one, of them a leap day in each fourth but not in the hundredths, but in the four hundredths.
-    let (years, hundreds) = (year - 1, century - u32::from(in_century == 0));
-    let days = years * 365 + years / 4 - hundreds + hundreds / 4 + u32::from(before) + day;
-    Some(days as i32 - 719_163)
+    let two = |at: u32| (pairs >> (8 * at)) as usize & 0xff;
+    let century = usize::from(tens) * 10 + usize::from(ones);
+    let year = YEARS[century & 127][two(0) & 127];
+    let day = DAYS[(year & 1) as usize][two(3) & 15][two(6) & 31];
+    fits &= (year != 0) & (day != 0) & (two(3) <= 12) & (two(6) <= 31);
+    ((year >> 1) as i32 + i32::from(day) - 719_164, fits)
 }
 
-/// Days before each month and its length, in years without and with a leap day; months that don't exist have no days.
-const MONTHS: [[(u16, u8); 16]; 2] = {
-    let mut months = [[(0, 0); 16]; 2];
+/// One and the days from 0001-01-01 to each year, and in the lowest bit whether it has a leap day. By century and year of it; the year 0 and
+/// what is none have 0.
+static YEARS: [[u32; 128]; 128] = {
+    let mut years = [[0; 128]; 128];
+    let (mut year, mut before) = (1, 1);
+    while year < 10_000 {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        years[year / 100][year % 100] = before << 1 | leap as u32;
+        before += 365 + leap as u32;
+        year += 1;
+    }
+    years
+};
+
+/// The number of each day in its year, by month and day of it, in years without and with a leap day; what is no day has 0.
+static DAYS: [[[u16; 32]; 16]; 2] = {
+    let mut days = [[[0; 32]; 16]; 2];
     let mut leap = 0;
     while leap < 2 {
-        let lengths = [31, 28 + leap as u8, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-        let (mut month, mut before) = (1, 0);
+        let lengths = [31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        let (mut month, mut number) = (1, 0);
         while month <= 12 {
-            months[leap][month] = (before, lengths[month - 1]);
-            before += lengths[month - 1] as u16;
+            let mut day = 1;
+            while day <= lengths[month - 1] {
+                number += 1;
+                days[leap][month][day] = number;
+                day += 1;
+            }
             month += 1;
         }
         leap += 1;
     }
-    months
+    days
 };
 
 /// `HH:MM:SS`, `HH:MM:SS.f` with up to six digits: microseconds since midnight.
