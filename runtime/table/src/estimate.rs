@@ -50,11 +50,14 @@ impl Estimate {
     /// The estimate.
     pub fn count(&self) -> u64 {
         let registers = REGISTERS as f64;
-        let sum: f64 = self.0.iter().map(|&rank| (-f64::from(rank)).exp2()).sum();
+        let mut of_rank = [0u32; 256];
+        self.0.iter().for_each(|&rank| of_rank[usize::from(rank)] += 1);
+        let sum: f64 =
+            of_rank.iter().zip(0i32..).map(|(&count, rank)| f64::from(count) * f64::from(-rank).exp2()).sum();
         let raw = 0.7213 / (1.0 + 1.079 / registers) * registers * registers / sum;
-        let empty = self.0.iter().filter(|&&rank| rank == 0).count();
+        let empty = of_rank[0];
         let estimate =
-            if raw <= 2.5 * registers && empty > 0 { registers * (registers / empty as f64).ln() } else { raw };
+            if raw <= 2.5 * registers && empty > 0 { registers * (registers / f64::from(empty)).ln() } else { raw };
         estimate.round() as u64
     }
 

@@ -219,7 +219,9 @@ mod tests {
     fn a_freeze_copies_nothing_and_gives_what_changed() {
         let mut pages = Pages::new(64);
         let rows = 100 * pages.page_rows();
-        (0..rows).for_each(|_| drop(pages.push()));
+        (0..rows).for_each(|_| {
+            pages.push();
+        });
         let places =
             |pages: &Pages| -> Vec<*const u8> { pages.pages.iter().map(|page| page.bytes().as_ptr()).collect() };
         let before = places(&pages);
@@ -229,7 +231,8 @@ mod tests {
         assert_eq!(shared, before, "and are the ones that were handed over");
         // A twentieth of them changes, each many times.
         let touch = |pages: &mut Pages| {
-            for row in (0..rows).filter(|row| row / pages.page_rows() % 20 == 7) {
+            let of_page = pages.page_rows();
+            for row in (0..rows).filter(|row| row / of_page % 20 == 7) {
                 pages.write(row, 0, &[1; 8]);
             }
         };

@@ -15,6 +15,12 @@ use crate::layout::{StateKind, StateLayout, StateSlot};
 use crate::pages::Pages;
 use crate::side::Sides;
 
+/// Most groups in so many slots: a search for a new one ends at a free slot, about seven on where so many are taken, in one or two lines of
+/// the cache, and of those before it hardly any has the same half of the hash.
+fn filled(slots: usize) -> usize {
+    slots / 4 * 3
+}
+
 /// Groups whose slots are looked up together.
 const MERGED_AT_ONCE: usize = 64;
 
@@ -60,6 +66,55 @@ pub(crate) struct Entry {
     pub(crate) len: u32,
 }
 
+/// Entries of a block.
+const BLOCK: usize = 4096;
+
+/// Entries in blocks: more of them need no other place for those before, and no more memory than a block beyond their own.
+#[derive(Default)]
+pub(crate) struct Entries {
+    blocks: Vec<Vec<Entry>>,
+    count: usize,
+}
+
+impl Entries {
+    fn push(&mut self, entry: Entry) {
+        if self.count.is_multiple_of(BLOCK) {
+            // The first grows, as most tables are small.
+            self.blocks.push(Vec::with_capacity(if self.count == 0 { 0 } else { BLOCK }));
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(entry);
+        }
+        self.count += 1;
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    fn get(&self, number: usize) -> &Entry {
+        &self.blocks[number / BLOCK][number % BLOCK]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.blocks.iter().flatten()
+    }
+
+    /// From an entry on, as slices of at most so many, each with the number of its first.
+    fn chunks(&self, first: usize, of: usize) -> impl Iterator<Item = (usize, &[Entry])> {
+        let blocks = self.blocks.iter().enumerate().skip(first / BLOCK);
+        blocks.flat_map(move |(number, block)| {
+            let start = first.saturating_sub(number * BLOCK).min(block.len());
+            block[start..].chunks(of).zip(0..).map(move |(chunk, n)| (number * BLOCK + start + n * of, chunk))
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.capacity() * size_of::<Entry>()).sum()
+    }
+}
+
 /// Groups by key, each with the states of its aggregates.
 ///
 /// A state row's address stays good, and the row where it is, until the table is frozen, dropped or finished; it may be written
@@ -67,7 +122,7 @@ pub(crate) struct Entry {
 pub struct GroupTable {
     /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
     slots: Vec<u64>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Entries,
     pub(crate) keys: Arena,
     pub(crate) states: Pages,
     /// The values beside the rows, each with the aggregate that it belongs to.
@@ -90,7 +145,7 @@ impl GroupTable {
             spec.aggregates.iter().zip(&state_layout.slots).map(|(a, slot)| AggregateInfo::new(a, *slot)).collect();
         let mut table = GroupTable {
             slots: vec![0; 64],
-            entries: Vec::new(),
+            entries: Entries::default(),
             keys: Arena::default(),
             states: Pages::new(state_layout.row_bytes),
             sides: Sides::default(),
@@ -124,12 +179,12 @@ impl GroupTable {
 
     /// Whether there is no group yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.len() == 0
     }
 
     /// The bytes of a group's key.
     pub fn key(&self, group: GroupIndex) -> &[u8] {
-        let entry = &self.entries[group.0 as usize];
+        let entry = self.entries.get(group.0 as usize);
         self.keys.get(entry.key, entry.len as usize)
     }
 
@@ -158,7 +213,7 @@ impl GroupTable {
         self.slots[at] = tag | u64::from(number + 1);
         self.entries.push(Entry { hash, key: self.keys.add(key), len: key.len() as u32 });
         self.states.push();
-        if self.entries.len() * 2 > self.slots.len() {
+        if self.entries.len() > filled(self.slots.len()) {
             self.grow();
         }
         GroupIndex(number)
@@ -196,14 +251,13 @@ impl GroupTable {
     pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<usize, EvalError> {
         let ours = |entry: &&Entry| partition(entry.hash, parts) == part;
         if self.is_empty() {
-            self.reserve(other.entries[other.gone..].iter().filter(ours).count());
+            self.reserve(other.entries.iter().skip(other.gone).filter(ours).count());
         }
         let in_rows = self.is_in_rows();
         let mut merged = 0;
-        let left = (other.gone as u32..).step_by(MERGED_AT_ONCE);
-        for (block, first) in other.entries[other.gone..].chunks(MERGED_AT_ONCE).zip(left) {
+        for (first, block) in other.entries.chunks(other.gone, MERGED_AT_ONCE) {
             self.foresee(block.iter().filter(ours).map(|entry| entry.hash));
-            for (entry, number) in block.iter().zip(first..).filter(|(entry, _)| ours(entry)) {
+            for (entry, number) in block.iter().zip(first as u32..).filter(|(entry, _)| ours(entry)) {
                 let (theirs, before) = (GroupIndex(number), self.len());
                 let group = self.group(other.key(theirs), entry.hash);
                 if in_rows && self.len() > before {
@@ -249,12 +303,14 @@ impl GroupTable {
     }
 
     /// Makes room for so many groups in all.
-    pub(crate) fn reserve(&mut self, groups: usize) {
-        let slots = (groups * 2 + 2).next_power_of_two();
+    pub fn reserve(&mut self, groups: usize) {
+        let mut slots = self.slots.len();
+        while groups > filled(slots) {
+            slots *= 2;
+        }
         if slots > self.slots.len() {
             self.spread(slots);
         }
-        self.entries.reserve(groups.saturating_sub(self.len()));
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.
@@ -267,7 +323,7 @@ impl GroupTable {
         self.states.memory_bytes()
             + self.keys.memory_bytes()
             + self.slots.capacity() * size_of::<u64>()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.memory_bytes()
             + self.sides.iter().map(|(_, side)| side.memory_bytes()).sum::<usize>()
     }
 }

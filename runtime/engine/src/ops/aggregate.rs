@@ -27,8 +27,8 @@ pub(crate) struct PreparedPartial {
     at_once: usize,
 }
 
-/// Groups whose table, of which a lookup reads anything, fits the second-level cache of most processors.
-const AT_ONCE: usize = 1 << 15;
+/// Groups whose table, of which a lookup reads anything, fits the second-level cache of most processors beside the rows that are read.
+const AT_ONCE: usize = 1 << 13;
 
 impl PreparedPartial {
     pub(crate) fn new(aggregate: Arc<dyn PreparedAggregate>, spec: &AggregateSpec, options: &RunOptions) -> Self {
@@ -118,7 +118,10 @@ impl Operator for Partial {
                 account.holds(0);
             }
             self.parts = 0;
-            let full = std::mem::replace(table, self.aggregate.table());
+            let mut next = self.aggregate.table();
+            // As many again, without growing to it.
+            next.reserve(table.len());
+            let full = std::mem::replace(table, next);
             out.emit_partial(Arc::new(full))?;
         }
         Ok(())
