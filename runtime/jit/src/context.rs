@@ -251,12 +251,11 @@ impl TextBlocks {
     /// The view of a text, whose bytes are kept here if it is long.
     pub(crate) fn view(&mut self, text: &[u8]) -> u128 {
         let len = text.len() as u32;
+        if text.len() <= INLINE {
+            return inline(text) << 32 | u128::from(len);
+        }
         let mut view = [0u8; 16];
         view[..4].copy_from_slice(&len.to_le_bytes());
-        if text.len() <= INLINE {
-            view[4..4 + text.len()].copy_from_slice(text);
-            return u128::from_le_bytes(view);
-        }
         if self.current.len() + text.len() > BLOCK && !self.current.is_empty() {
             self.full.push(std::mem::take(&mut self.current));
         }
@@ -277,6 +276,20 @@ impl TextBlocks {
     }
 }
 
+/// A short text as a number, its first byte in the lowest. It is read in one or two words, which may overlap.
+fn inline(text: &[u8]) -> u128 {
+    let len = text.len();
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let last = u64::from_le_bytes(*last).checked_shr(8 * (16 - len as u32)).unwrap_or(0);
+        return u128::from(u64::from_le_bytes(*first)) | u128::from(last) << 64;
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let last = u32::from_le_bytes(*last).checked_shr(8 * (8 - len as u32)).unwrap_or(0);
+        return u128::from(u32::from_le_bytes(*first)) | u128::from(last) << 32;
+    }
+    text.iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,5 +304,16 @@ mod tests {
         assert_eq!(array.value(0), "short");
         assert_eq!(array.value(1), long);
         assert_eq!(array.value(2), "");
+    }
+
+    #[test]
+    fn short_texts_stand_in_their_views() {
+        for len in 0..=INLINE {
+            let text: Vec<u8> = (0..len as u8).map(|k| b'a' + k).collect();
+            let mut expected = [0; 16];
+            expected[0] = len as u8;
+            expected[4..4 + len].copy_from_slice(&text);
+            assert_eq!(TextBlocks::default().view(&text).to_le_bytes(), expected);
+        }
     }
 }

@@ -84,6 +84,7 @@ helpers! {
     TEXT_ENDS = text::ends_with, fn(text, word, text, word) -> word;
     TEXT_CONTAINS = text::contains, fn(text, word, text, word) -> word;
     TEXT_CONCAT = text::concat, fn(context, out, word) -> word;
+    TEXT_CASE = text::case, fn(context, out, text, word, word) -> word;
     TEXT_FITS = text::fits, fn(context, word, text, word) -> word;
     IN_TEXTS = text::in_texts, fn(context, word, text, word) -> word;
     INT_TEXT = text::int_text, fn(context, out, int, word);

@@ -95,6 +95,44 @@ pub(super) unsafe extern "C" fn concat(context: *mut Context, pieces: *mut TextR
     1
 }
 
+/// The text in capitals (`upper` is 1) or small letters, at `out`. 0 if it would be too long.
+///
+/// # Safety
+/// A readable text; the context is that of the running call, `out` room for a text.
+pub(super) unsafe extern "C" fn case(
+    context: *mut Context,
+    out: *mut TextRef,
+    ptr: *const u8,
+    len: u64,
+    upper: u64,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let (context, from) = unsafe { (&mut *context, text(ptr, len)) };
+    let changed = if from.is_ascii() {
+        if len > LONGEST {
+            return 0;
+        }
+        let kept = context.keep(from.as_bytes());
+        // SAFETY: the copy was made just now, and nothing else refers to it.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(kept.ptr.cast_mut(), len as usize) };
+        if upper == 1 {
+            bytes.make_ascii_uppercase()
+        } else {
+            bytes.make_ascii_lowercase()
+        }
+        kept
+    } else {
+        let changed = if upper == 1 { from.to_uppercase() } else { from.to_lowercase() };
+        if changed.len() as u64 > LONGEST {
+            return 0;
+        }
+        context.keep(changed.as_bytes())
+    };
+    // SAFETY: promised by the caller.
+    unsafe { *out = changed };
+    1
+}
+
 /// Whether a text fits pattern number `pattern`.
 ///
 /// # Safety

@@ -70,6 +70,15 @@ impl Lowerer<'_> {
                 let part = self.int(*part);
                 Val::plain(self.call(&helpers::DATE_PART, &[date.value, part])?)
             }
+            [text] if texts && expr.ty.ty == Type::String && matches!(name, "upper" | "lower") => {
+                let out = self.stack(16);
+                let (len, upper) = (self.len(*text), self.int(i64::from(name == "upper")));
+                self.uses_arena = true;
+                let ok = self.call_flag(&helpers::TEXT_CASE, &[self.context, out, text.value, len, upper]);
+                let bad = self.not(ok);
+                self.fail_if(bad, valid);
+                self.text_at(out)
+            }
             [_, _, ..] if name == "concat" && texts => self.concat(vals, valid),
             _ => return None,
         };
