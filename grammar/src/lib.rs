@@ -30,6 +30,7 @@ mod scan;
 mod symbols;
 pub mod token;
 mod tree;
+mod walk;
 
 #[allow(missing_docs, unused, clippy::all)]
 mod df {

@@ -3,8 +3,7 @@
 //! It may not know whether they are there. It may name more than are meant (a field may be called like a constant), never fewer.
 
 use dfc_grammar::ast::{
-    self, Arg, Call, Chain, Expr, ExprKind, FormatPart, ItemKind, OutputTerm, ParamKind, RecordEntry, Setting,
-    SettingValue, Stmt, TypeExpr, TypeKind,
+    self, Chain, Expr, ExprKind, ItemKind, OutputTerm, ParamKind, Setting, SettingValue, Stmt, TypeExpr, TypeKind,
 };
 use dfc_typeck::Namespace;
 
@@ -111,15 +110,13 @@ impl<'e> Mentions<'e> {
     }
 
     fn chain(&mut self, chain: &'e Chain) {
+        self.operators(chain);
         self.expr(&chain.head);
-        for link in &chain.links {
-            self.names.push((Namespace::Operator, &link.name.text));
-            self.args(&link.args);
-        }
+        self.all(chain.links.iter().flat_map(|link| &link.args).map(|arg| &arg.value));
     }
 
-    fn args(&mut self, args: &'e [Arg]) {
-        self.all(args.iter().map(|arg| &arg.value));
+    fn operators(&mut self, chain: &'e Chain) {
+        self.names.extend(chain.links.iter().map(|link| (Namespace::Operator, &*link.name.text)));
     }
 
     fn ty(&mut self, ty: &'e TypeExpr) {
@@ -135,44 +132,15 @@ impl<'e> Mentions<'e> {
         list.into_iter().for_each(|e| self.expr(e));
     }
 
-    fn call(&mut self, call: &'e Call) {
-        self.names.push((Namespace::Fn, &call.name.text));
-        self.args(&call.args);
-    }
-
     fn expr(&mut self, e: &'e Expr) {
         match &e.kind {
-            ExprKind::Error | ExprKind::Literal(_) => {}
             // A record's name is an argument: `schema: Order`.
             ExprKind::Name(name) => self.names.extend([(Namespace::Value, &**name), (Namespace::Record, &**name)]),
-            ExprKind::Call(call) => self.call(call),
-            ExprKind::Chain(chain) => self.chain(chain),
-            ExprKind::Field(x, _) | ExprKind::Unary(_, x) | ExprKind::Paren(x) => self.expr(x),
-            ExprKind::IsNull { value, .. } => self.expr(value),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => self.all([&**a, &**b]),
-            ExprKind::Between { value, low, high, .. } => self.all([&**value, &**low, &**high]),
-            ExprKind::In { value, list, .. } => self.all([&**value, &**list]),
-            ExprKind::Pattern { value, pattern, .. } => self.all([&**value, &**pattern]),
-            ExprKind::Cast { value, ty, .. } => {
-                self.expr(value);
-                self.ty(ty);
-            }
-            ExprKind::If(a, b, c) => self.all([&**a, &**b, &**c]),
-            ExprKind::Match { subject, arms, otherwise } => {
-                self.all(subject.iter().chain(otherwise).map(|e| &**e));
-                for arm in arms {
-                    self.all(arm.patterns.iter().chain([&arm.value]));
-                }
-            }
-            ExprKind::List(items) => self.args(items),
-            ExprKind::Record(entries) => self.all(entries.iter().map(|entry| match entry {
-                RecordEntry::Field(_, value) | RecordEntry::Spread(value, _) => value,
-            })),
-            ExprKind::Format(parts) => self.all(parts.iter().filter_map(|part| match part {
-                FormatPart::Expr(e) => Some(e),
-                FormatPart::Text(_) => None,
-            })),
-            ExprKind::Type(ty) => self.ty(ty),
+            ExprKind::Call(call) => self.names.push((Namespace::Fn, &call.name.text)),
+            ExprKind::Chain(chain) => self.operators(chain),
+            ExprKind::Cast { ty, .. } | ExprKind::Type(ty) => self.ty(ty),
+            _ => {}
         }
+        e.for_each_child(&mut |child| self.expr(child));
     }
 }

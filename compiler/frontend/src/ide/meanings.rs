@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use dfc_grammar::ast::{
-    Arg, Call, Chain, DeclParam, Expr, ExprKind, FieldDecl, FormatPart, Ident, ItemKind, OutputTerm, ParamKind,
-    RecordEntry, Setting, SettingValue, Span, Stmt, TypeExpr, TypeKind,
+    Arg, Call, Chain, DeclParam, Expr, ExprKind, FieldDecl, Ident, ItemKind, OutputTerm, ParamKind, RecordEntry,
+    Setting, SettingValue, Span, Stmt, TypeExpr, TypeKind,
 };
 use dfc_typeck::{Column, FunctionTable, ItemKey, Loc, Namespace};
 
@@ -588,28 +588,11 @@ impl Walk<'_, '_> {
 
     fn expr(&mut self, e: &Expr, rows: Rows<'_>) {
         match &e.kind {
-            ExprKind::Error | ExprKind::Literal(_) => {}
             ExprKind::Name(name) => self.name(name, e.span, rows),
             ExprKind::Call(call) => self.function(call, rows),
             ExprKind::Field(base, member) => self.member(base, member, rows),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => self.all([&**a, &**b], rows),
-            ExprKind::Unary(_, a) | ExprKind::Paren(a) | ExprKind::IsNull { value: a, .. } => self.expr(a, rows),
-            ExprKind::Between { value, low, high, .. } => self.all([&**value, &**low, &**high], rows),
-            ExprKind::In { value, list, .. } => self.all([&**value, &**list], rows),
-            ExprKind::Pattern { value, pattern, .. } => self.all([&**value, &**pattern], rows),
-            ExprKind::Cast { value, ty, .. } => {
-                self.expr(value, rows);
-                self.ty(ty);
-            }
-            ExprKind::If(a, b, c) => self.all([&**a, &**b, &**c], rows),
-            ExprKind::Match { subject, arms, otherwise } => {
-                self.all(subject.as_deref(), rows);
-                for arm in arms {
-                    self.all(&arm.patterns, rows);
-                    self.expr(&arm.value, rows);
-                }
-                self.all(otherwise.as_deref(), rows);
-            }
+            ExprKind::Chain(chain) => drop(self.chain(chain, false)),
+            ExprKind::Type(ty) => self.ty(ty),
             ExprKind::List(items) => {
                 for item in items {
                     if let Some(label) = &item.label {
@@ -618,33 +601,20 @@ impl Walk<'_, '_> {
                     self.expr(&item.value, rows);
                 }
             }
-            ExprKind::Record(entries) => {
-                for entry in entries {
-                    match entry {
-                        RecordEntry::Field(name, value) => {
+            kind => {
+                if let ExprKind::Record(entries) = kind {
+                    for entry in entries {
+                        if let RecordEntry::Field(name, _) = entry {
                             self.word(name.span, TokenClass::Field, Vec::new(), true);
-                            self.expr(value, rows);
                         }
-                        RecordEntry::Spread(value, _) => self.expr(value, rows),
                     }
                 }
-            }
-            ExprKind::Format(parts) => {
-                for part in parts {
-                    if let FormatPart::Expr(e) = part {
-                        self.expr(e, rows);
-                    }
+                e.for_each_child(&mut |child| self.expr(child, rows));
+                if let ExprKind::Cast { ty, .. } = kind {
+                    self.ty(ty);
                 }
             }
-            ExprKind::Chain(chain) => {
-                self.chain(chain, false);
-            }
-            ExprKind::Type(ty) => self.ty(ty),
         }
-    }
-
-    fn all<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>, rows: Rows<'_>) {
-        list.into_iter().for_each(|e| self.expr(e, rows));
     }
 
     fn function(&mut self, call: &Call, rows: Rows<'_>) {

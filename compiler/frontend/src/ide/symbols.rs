@@ -5,8 +5,7 @@
 use std::path::Path;
 
 use dfc_grammar::ast::{
-    Arg, Call, Chain, Expr, ExprKind, FieldDecl, FormatPart, Ident, ItemKind, RecordEntry, Setting, SettingValue, Span,
-    Stmt, TypeExpr, TypeKind,
+    Arg, Call, Chain, Expr, ExprKind, FieldDecl, Ident, ItemKind, Setting, SettingValue, Span, Stmt, TypeExpr, TypeKind,
 };
 use dfc_grammar::{Token, TokenKind};
 
@@ -377,44 +376,19 @@ impl Spans {
         }
     }
 
-    fn all<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) {
-        list.into_iter().for_each(|e| self.expr(e));
-    }
-
     fn expr(&mut self, e: &Expr) {
         self.out.push(e.span);
         match &e.kind {
-            ExprKind::Error | ExprKind::Literal(_) | ExprKind::Name(_) => {}
             ExprKind::Call(call) => self.call(call),
-            ExprKind::Field(base, _) => self.expr(base),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => self.all([&**a, &**b]),
-            ExprKind::Unary(_, a) | ExprKind::Paren(a) | ExprKind::IsNull { value: a, .. } => self.expr(a),
-            ExprKind::Between { value, low, high, .. } => self.all([&**value, &**low, &**high]),
-            ExprKind::In { value, list, .. } => self.all([&**value, &**list]),
-            ExprKind::Pattern { value, pattern, .. } => self.all([&**value, &**pattern]),
-            ExprKind::Cast { value, ty, .. } => {
-                self.expr(value);
-                self.ty(ty);
-            }
-            ExprKind::If(a, b, c) => self.all([&**a, &**b, &**c]),
-            ExprKind::Match { subject, arms, otherwise } => {
-                self.all(subject.as_deref());
-                for arm in arms {
-                    self.all(&arm.patterns);
-                    self.expr(&arm.value);
-                }
-                self.all(otherwise.as_deref());
-            }
-            ExprKind::List(items) => self.args(items),
-            ExprKind::Record(entries) => self.all(entries.iter().map(|entry| match entry {
-                RecordEntry::Field(_, value) | RecordEntry::Spread(value, _) => value,
-            })),
-            ExprKind::Format(parts) => self.all(parts.iter().filter_map(|part| match part {
-                FormatPart::Expr(e) => Some(e),
-                FormatPart::Text(_) => None,
-            })),
             ExprKind::Chain(chain) => self.chain(chain),
+            ExprKind::List(items) => self.args(items),
             ExprKind::Type(ty) => self.ty(ty),
+            kind => {
+                e.for_each_child(&mut |child| self.expr(child));
+                if let ExprKind::Cast { ty, .. } = kind {
+                    self.ty(ty);
+                }
+            }
         }
     }
 }
