@@ -27,7 +27,10 @@ pub fn plan(args: &PlanArgs) -> Result<Outcome> {
                 Emit::Ir => text::plan(&plan),
                 Emit::Dot => text::dot(&plan),
                 Emit::Clif => clif(&dfc_planner::plan_stages(&plan)),
-                _ => text::stages(&dfc_planner::plan_stages(&plan)),
+                _ => {
+                    let stages = dfc_planner::plan_stages(&plan);
+                    text::stages_with(&stages, &|stage| dfc_engine::asked_first(&stages, stage))
+                }
             },
             Err(checked) => {
                 report::findings(&[&checked], Format::Human)?;

@@ -103,6 +103,11 @@ pub fn operators(summary: &Summary) -> String {
             closed
         );
     }
+    for operator in &summary.operators {
+        if let Some(note) = &operator.note {
+            let _ = writeln!(out, "  {}: {note}", operator.operator);
+        }
+    }
     out
 }
 

@@ -239,6 +239,11 @@ pub fn program(program: &Program, input: &dyn Fn(usize) -> String, indent: &str)
 
 /// The stage plan: one stage a block.
 pub fn stages(plan: &StagePlan) -> String {
+    stages_with(plan, &|_| Vec::new())
+}
+
+/// The same with what whoever runs a stage says of its source, a line each.
+pub fn stages_with(plan: &StagePlan, source: &dyn Fn(usize) -> Vec<String>) -> String {
     let mut out = format!("job {}\n", plan.job.name);
     for (id, stage) in plan.stages.iter().enumerate() {
         let tasks = stage.max_tasks.map_or("tasks: any".into(), |n| format!("tasks: {n}"));
@@ -249,6 +254,9 @@ pub fn stages(plan: &StagePlan) -> String {
                 let read = spec.projected();
                 let _ = writeln!(out, "  source {node}: {}({})", spec.connector, options(&spec.options));
                 let _ = writeln!(out, "    reads {}", fields(&read));
+                for line in source(id) {
+                    let _ = writeln!(out, "    {line}");
+                }
                 read
             }
             StageInput::Exchange { id, schema } => {

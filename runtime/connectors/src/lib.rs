@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 pub use epoch::{Ledger, Next, Positions, Sealed, SinkEpochs, SinkResume, SplitPosition, SpoolFile, Wake};
 
-pub use filter::{Condition, RowFilter};
+pub use filter::{Bounds, Condition, Possible, RowFilter};
 
 use dfc_batch::{Batch, RowError};
 use dfc_ir::Schema;
@@ -126,6 +126,11 @@ pub trait Source: Send + Sync {
 
     /// Its counters.
     fn counters(&self) -> Arc<SourceCounters>;
+
+    /// What it hasn't read, since no row there can pass [`OpenContext::filter`]: as the end of a sentence ("3 of 7 row groups").
+    fn skipped(&self) -> Option<String> {
+        None
+    }
 
     /// Whether the batches' numbers are the source's order. Otherwise readers work on splits of their own, side by side.
     fn ordered(&self) -> bool {

@@ -37,6 +37,11 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     find(SINKS, &spec.connector, "sink")?(spec, schema, cx)
 }
 
+/// Whether a source looks at [`OpenContext::filter`].
+pub fn filters(connector: &str) -> bool {
+    matches!(connector, "csv" | "parquet")
+}
+
 fn find<T: Copy>(table: &[(&str, T)], name: &str, role: &str) -> Result<T, ConnectError> {
     table.iter().find(|(n, _)| *n == name).map(|(_, open)| *open).ok_or_else(|| {
         let names: Vec<String> = table.iter().map(|(n, _)| format!("`{n}`")).collect();

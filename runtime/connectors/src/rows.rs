@@ -94,10 +94,28 @@ impl Faults {
         Batch { columns, rows, seq, origin: Some(Origin { locate, rows: Some(kept.into()) }) }
     }
 
-    /// The rows that have one, ascending.
+    /// Adds those of other rows: row k of them is row `rows[k]` here, or row k itself.
+    pub(crate) fn extend(&mut self, others: Faults, rows: Option<&[u32]>) {
+        let here = |row: u32| rows.map_or(row, |rows| rows[row as usize]);
+        self.list.extend(others.list.into_iter().map(|(row, column, field, fault)| (here(row), column, field, fault)));
+    }
+
+    /// The rows that have one, ascending, each once.
     pub(crate) fn rows(&self) -> Vec<u32> {
         let mut rows: Vec<u32> = self.list.iter().map(|(row, ..)| *row).collect();
         rows.sort_unstable();
+        rows.dedup();
         rows
+    }
+
+    /// Of the rows that a condition kept of those that had `passed` before (`None`: of all, which are so many), those without a fault.
+    pub(crate) fn without(&self, kept: Option<Vec<u32>>, passed: Option<&[u32]>, all: usize) -> Option<Vec<u32>> {
+        if self.is_empty() {
+            return kept;
+        }
+        let faulty = self.rows();
+        let mut kept = kept.unwrap_or_else(|| (0..passed.map_or(all, <[u32]>::len) as u32).collect());
+        kept.retain(|&row| faulty.binary_search(&passed.map_or(row, |passed| passed[row as usize])).is_err());
+        Some(kept)
     }
 }

@@ -23,6 +23,7 @@ struct Slot {
     busy: Duration,
     opened: Option<Duration>,
     first_row: Option<Duration>,
+    note: Option<String>,
 }
 
 /// What a task's operators share: counters, and the way to report rejected rows. Slot 0 is the input, then come the operators, then
@@ -48,6 +49,7 @@ impl TaskCx {
             busy: Duration::ZERO,
             opened: None,
             first_row: None,
+            note: None,
         };
         let slots = stage.slots.iter().map(slot).collect();
         TaskCx { job, stage: stage.index, task, slots, current: 0, since: Instant::now(), passed: 0 }
@@ -102,6 +104,11 @@ impl TaskCx {
         }
     }
 
+    /// Something that the run's summary says of `slot`'s operator; what the last task says counts.
+    pub(crate) fn note(&mut self, slot: usize, text: String) {
+        self.slots[slot].note = Some(text);
+    }
+
     /// `slot` gave rows.
     pub(crate) fn gave(&mut self, slot: usize, rows: usize) {
         self.slots[slot].rows_out += rows as u64;
@@ -151,7 +158,7 @@ impl TaskCx {
     pub(crate) fn closed(&mut self) {
         self.pause();
         for slot in 0..self.slots.len() {
-            let Slot { rows_in, rows_out, batches, busy, .. } = self.slots[slot];
+            let &Slot { rows_in, rows_out, batches, busy, .. } = &self.slots[slot];
             self.tell(slot, Moment::Closed { rows_in, rows_out, batches, busy });
         }
         let closed = self.job.started.elapsed();
@@ -177,5 +184,8 @@ fn add(sum: &mut OperatorSummary, slot: &Slot, closed: Duration) {
     sum.busy += slot.busy;
     sum.opened = earliest(sum.opened, slot.opened);
     sum.first_row = earliest(sum.first_row, slot.first_row);
+    if slot.note.is_some() {
+        sum.note.clone_from(&slot.note);
+    }
     sum.closed = sum.closed.max(Some(closed));
 }

@@ -10,14 +10,15 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::ArrayRef;
 use dfc_batch::Batch;
-use dfc_connect::{Condition, RowFilter};
+use dfc_connect::{Condition, RowFilter, registry};
 use dfc_ir::expr::BinaryOp;
 use dfc_ir::plan::JoinKind;
 use dfc_ir::stage::{Program, Stage, StageInput, StageOp, StageOutput, Step};
-use dfc_ir::{Expr, ExprKind, Schema, StagePlan};
+use dfc_ir::{Expr, ExprKind, Schema, StagePlan, text};
 use dfc_jit::{CompileReport, has_value, outputs_fail, prepare_program};
 
 use crate::RunOptions;
+use crate::bounds::possible;
 use crate::setup::input_types;
 use crate::table::TableSlot;
 
@@ -37,47 +38,87 @@ pub(crate) fn row_filter(
         return None;
     }
     let types = input_types(stage);
-    let mut left: BTreeSet<usize> = (0..types.len()).collect();
     let mut conditions = Vec::new();
-    let program = match stage.ops.first() {
-        Some(StageOp::Program(program)) => Some(program),
-        _ => None,
-    };
-    for (columns, exprs) in program.map_or_else(Vec::new, grouped) {
-        left.retain(|column| !columns.contains(column));
-        if left.is_empty() {
-            break;
-        }
-        let steps = exprs.into_iter().map(|mut expr| {
+    let program = first_program(stage);
+    let asked = asked(stage, plan);
+    for (columns, mut exprs) in asked.conditions {
+        for expr in &mut exprs {
             // The expression's columns are these.
             expr.map_columns(&|old| columns.iter().position(|&column| column == old).unwrap_or(old));
-            Step::Filter(expr)
-        });
+        }
+        let possible = possible(&exprs, options.env);
         let test = Program {
             name: format!("{} (early)", program.map_or("", |program| &program.name)),
             inputs: columns.iter().map(|&column| types[column].clone()).collect(),
-            steps: steps.collect(),
+            steps: exprs.into_iter().map(Step::Filter).collect(),
             outputs: Vec::new(),
             schema: Schema { fields: Vec::new() },
         };
         let (test, said) = prepare_program(&test, options.tier, options.env);
         report(said);
         let pass = move |columns, rows| test.evaluate(&Batch::new(columns, rows, 0), &mut Vec::new()).kept;
-        conditions.push(Condition { columns, pass: Arc::new(pass) });
+        conditions.push(Condition { columns, pass: Arc::new(pass), possible });
     }
-    if let Some((table, columns)) = partners(stage, plan) {
-        left.retain(|column| !columns.contains(column));
-        if let Some(table) = tables.get(table).filter(|_| !left.is_empty()) {
+    if let Some((table, columns)) = asked.partners {
+        if let Some(table) = tables.get(table) {
             let table = table.clone();
             let pass = move |columns: Vec<ArrayRef>, rows| {
                 // A stage reads nothing before its tables are complete.
                 let found = table.get()?.get()?.partnered(&columns, rows);
                 (found.len() < rows).then_some(found)
             };
-            conditions.push(Condition { columns, pass: Arc::new(pass) });
+            conditions.push(Condition { columns, pass: Arc::new(pass), possible: None });
         }
     }
     (!conditions.is_empty()).then_some(RowFilter(conditions))
+}
+
+/// What is asked of a source's rows first.
+struct Asked {
+    /// The columns that conditions read, and the conditions.
+    conditions: Vec<(Vec<usize>, Vec<Expr>)>,
+    /// The join table that has to have a partner, and the columns that are its keys.
+    partners: Option<(usize, Vec<usize>)>,
+}
+
+/// What is asked first, as long as that leaves a column which may go unread.
+fn asked(stage: &Stage, plan: &StagePlan) -> Asked {
+    let mut left: BTreeSet<usize> = (0..input_types(stage).len()).collect();
+    let mut spares = |columns: &[usize]| {
+        left.retain(|column| !columns.contains(column));
+        !left.is_empty()
+    };
+    let conditions = first_program(stage).map_or_else(Vec::new, grouped).into_iter();
+    let conditions = conditions.take_while(|(columns, _)| spares(columns)).collect();
+    let partners = partners(stage, plan).filter(|(_, columns)| spares(columns));
+    Asked { conditions, partners }
+}
+
+fn first_program(stage: &Stage) -> Option<&Program> {
+    match stage.ops.first() {
+        Some(StageOp::Program(program)) => Some(program),
+        _ => None,
+    }
+}
+
+/// What a stage's source asks of a row before it reads the rest of it, for people: a line each.
+pub fn asked_first(plan: &StagePlan, stage: usize) -> Vec<String> {
+    let Some(stage) = plan.stages.get(stage) else { return Vec::new() };
+    let StageInput::Source { spec, .. } = &stage.input else { return Vec::new() };
+    if !registry::filters(&spec.connector) {
+        return Vec::new();
+    }
+    let schema = spec.projected();
+    let name = |column: usize| schema.fields.get(column).map_or_else(String::new, |field| field.name.clone());
+    let Asked { conditions, partners } = asked(stage, plan);
+    let conditions = conditions.iter().flat_map(|(_, conditions)| conditions);
+    let mut lines: Vec<String> =
+        conditions.map(|condition| format!("asks first {}", text::expr(condition, &name))).collect();
+    if let Some((table, columns)) = partners {
+        let columns: Vec<String> = columns.into_iter().map(name).collect();
+        lines.push(format!("asks first whether table {table} has [{}]", columns.join(", ")));
+    }
+    lines
 }
 
 /// What the filters ask before anything else happens: each condition by itself, those in a row that read the same columns together.

@@ -7,6 +7,7 @@
 
 mod align;
 mod barrier;
+mod bounds;
 mod budget;
 mod checkpoint;
 mod connect;
@@ -39,6 +40,7 @@ mod task;
 
 pub use checkpoint::{Checkpointing, Start};
 pub use connect::{Builtin, ConnectorSet};
+pub use early::asked_first;
 pub use error::RunError;
 pub use inspect::{Give, Inspector};
 pub use memory::MemoryConnectors;

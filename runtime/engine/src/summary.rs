@@ -63,4 +63,6 @@ pub struct OperatorSummary {
     pub first_row: Option<Duration>,
     /// When its last task closed it.
     pub closed: Option<Duration>,
+    /// What else there is to say of it.
+    pub note: Option<String>,
 }

@@ -90,6 +90,8 @@ pub(crate) struct Task {
     cx: TaskCx,
     phase: Phase,
     input: Option<Input>,
+    /// The source that was read, once it has ended.
+    source: Option<Arc<SourcePort>>,
     ops: Vec<Box<dyn Operator>>,
     outputs: Vec<Output>,
     errors: Vec<RowError>,
@@ -117,6 +119,7 @@ impl Task {
             cx,
             phase: Phase::Waiting,
             input: None,
+            source: None,
             ops: Vec::new(),
             outputs: Vec::new(),
             errors: Vec::new(),
@@ -320,8 +323,10 @@ impl Task {
     }
 
     fn close_input(&mut self) {
-        if let Some(Input::Exchange { exchange, lane }) = self.input.take() {
-            exchange.reader_done(lane, self.id);
+        match self.input.take() {
+            Some(Input::Exchange { exchange, lane }) => exchange.reader_done(lane, self.id),
+            Some(Input::Source { port, .. }) => self.source = Some(port),
+            None => {}
         }
     }
 
@@ -382,6 +387,9 @@ impl Task {
                 let mut rest = Vec::new();
                 for (k, output) in self.outputs.iter_mut().enumerate() {
                     rest.extend(output.close(self.id)?.map(|piece| (first + k, piece)));
+                }
+                if let Some(skipped) = self.source.as_ref().and_then(|port| port.source.skipped()) {
+                    self.cx.note(0, format!("{skipped} left unread, no row there passes"));
                 }
                 self.cx.closed();
                 if let Some(barriers) = self.cx.barriers() {

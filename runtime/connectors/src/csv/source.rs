@@ -168,17 +168,6 @@ impl Fields<'_> {
         let cells = Cells::new(data, self.index, column, &csv.dialect, self.has_quotes).only(passed);
         columns::parse(&cells, &cx, &mut self.faults)
     }
-
-    /// Of the rows that were kept of `rows`, those in which everything that was read so far fits its type.
-    fn without_faults(&self, kept: Option<Vec<u32>>, passed: Option<&[u32]>, rows: usize) -> Option<Vec<u32>> {
-        if self.faults.is_empty() {
-            return kept;
-        }
-        let faulty = self.faults.rows();
-        let mut kept = kept.unwrap_or_else(|| (0..rows as u32).collect());
-        kept.retain(|&row| faulty.binary_search(&passed.map_or(row, |passed| passed[row as usize])).is_err());
-        Some(kept)
-    }
 }
 
 struct CsvReader {
@@ -227,7 +216,7 @@ impl CsvReader {
             let before = passed.as_ref().map_or(rows, Vec::len);
             let kept = (condition.pass)(read, before);
             // A value that doesn't fit is an error of its row, which passes nothing more.
-            let Some(kept) = fields.without_faults(kept, passed.as_deref(), before) else { continue };
+            let Some(kept) = fields.faults.without(kept, passed.as_deref(), rows) else { continue };
             passed = Some(match &passed {
                 Some(passed) => kept.iter().map(|&row| passed[row as usize]).collect(),
                 None => kept.clone(),

@@ -138,14 +138,18 @@ fn in_range(array: &ArrayRef, ty: &Type) -> bool {
     match ty {
         Type::Float32 => array.as_primitive::<Float32Type>().values().iter().all(|x| x.is_finite()),
         Type::Float64 => array.as_primitive::<Float64Type>().values().iter().all(|x| x.is_finite()),
-        Type::Date => array.as_primitive::<Date32Type>().values().iter().all(|d| DAYS.contains(d)),
+        Type::Date => {
+            let outside = |d: &i32| d.wrapping_sub(*DAYS.start()) as u32 > (DAYS.end() - DAYS.start()) as u32;
+            // Without a way out, so that many are compared at once.
+            !array.as_primitive::<Date32Type>().values().iter().fold(false, |any, d| any | outside(d))
+        }
         Type::DateTime | Type::Timestamp => {
             array.as_primitive::<TimestampMicrosecondType>().values().iter().all(|t| moment_fits(*t))
         }
         Type::Time => array.as_primitive::<Time64MicrosecondType>().values().iter().all(|t| (0..DAY).contains(t)),
         Type::Decimal(p, _) if *p <= SHORT_PRECISION => {
             let limit = 10i64.pow(u32::from(*p));
-            array.as_primitive::<Decimal64Type>().values().iter().all(|n| (-limit < *n) & (*n < limit))
+            within(array.as_primitive::<Decimal64Type>().values(), limit - 1)
         }
         Type::Decimal(p, _) => {
             let limit = 10i128.pow(u32::from(*p));
@@ -156,12 +160,18 @@ fn in_range(array: &ArrayRef, ty: &Type) -> bool {
     }
 }
 
+/// Whether no number is larger than the limit, or smaller than its negative. Sums have their highest bit set where it is: many at once, with no
+/// comparison of 64 bits, which small processors lack.
+fn within(numbers: &[i64], limit: i64) -> bool {
+    numbers.iter().fold(0, |any, &n| any | limit.wrapping_sub(n) | limit.wrapping_add(n)) >= 0
+}
+
 fn moment_fits(micros: i64) -> bool {
     DAYS.contains(&(micros.div_euclid(DAY) as i32)) && micros.unsigned_abs() < 1 << 62
 }
 
 /// A value of a file's type as one of the declared type.
-fn coerce<'a>(value: Value<'a>, from: &Type, to: &DataType) -> Result<Value<'a>, Fault> {
+pub(super) fn coerce<'a>(value: Value<'a>, from: &Type, to: &DataType) -> Result<Value<'a>, Fault> {
     let fault = |rule: String, value: &Value| {
         let value = (!value.is_null()).then(|| dfc_eval::format_value(value, from));
         Err(Fault { code: MISFIT, rule, value })

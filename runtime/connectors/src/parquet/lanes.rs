@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_leaves};
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 
 use super::sink::failed;
 use crate::ConnectError;
@@ -26,6 +27,8 @@ pub(super) struct Lanes {
     name: String,
     /// Columns of a file.
     columns: usize,
+    /// How columns are written down, once rows have shown it: the same in all files of a sink.
+    pub(super) chosen: OnceLock<WriterProperties>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -88,7 +91,7 @@ impl Lanes {
     /// For files of so many columns.
     pub(super) fn new(name: &str, columns: usize) -> Arc<Lanes> {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Arc::new(Lanes { name: name.into(), columns: columns.max(1), state, changed })
+        Arc::new(Lanes { name: name.into(), columns: columns.max(1), chosen: OnceLock::new(), state, changed })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

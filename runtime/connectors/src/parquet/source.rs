@@ -1,33 +1,33 @@
-//! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read.
+//! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read. Row groups in
+//! which no row can pass the source's conditions are no work at all.
 //!
 //! A barrier falls between two row groups: readers finish the one they are in, then answer. So a position is a number of row groups.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dfc_batch::{Batch, Origin, RowError};
+use arrow_array::new_empty_array;
+use dfc_batch::{Batch, RowError, arrow_type};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Schema};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};
 
 use super::convert;
+use super::group::{BATCH, Columns, Dropped, GroupOf, GroupRows};
 use super::guard::guarded;
+use super::pieces::Pieces;
+use super::pruning::{Pruner, remaining};
 use crate::barriers::{Answered, Noticed, Wanted};
 use crate::files::{Identity, InputFile, bad_position, distance, expand, input_file, io_error, other_file};
-use crate::locate::NumberedRows;
 use crate::options::OptionReader;
-use crate::rows::Faults;
-use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters, SplitPosition};
-
-/// Rows of a batch.
-const BATCH: usize = 16 << 10;
+use crate::{
+    Condition, ConnectError, Next, OpenContext, Positions, Reader, RowFilter, Source, SourceCounters, SplitPosition,
+};
 
 /// Opens it.
 pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn Source>, ConnectError> {
@@ -37,10 +37,15 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         return Err(ConnectError::new("R0202", "parquet can't be read from the standard input")
             .help("such a file is read from its end: name a file"));
     }
+    let fields: Arc<[Field]> = spec.projected().fields.into();
+    let conditions: Arc<[Condition]> = cx.filter.clone().map_or_else(Vec::new, |RowFilter(asked)| asked).into();
     let mut shared = Shared {
         files: Vec::new(),
         units: Vec::new(),
-        fields: spec.projected().fields,
+        fields: fields.clone(),
+        dropped: Dropped::default(),
+        unread: AtomicU64::new(0),
+        skipped: Skips::default(),
         wanted: Wanted::default(),
         state: Mutex::default(),
         cancelled: cx.cancelled.clone(),
@@ -48,28 +53,51 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         bytes: 0,
     };
     let mut left = cx.limit_rows.unwrap_or(u64::MAX);
-    let mut seq = 0;
+    let (mut seq, mut unread) = (0, 0);
     for (number, Found { file, position, ended }) in find_files(path, cx)?.into_iter().enumerate() {
         if ended {
             shared.files.push(FileState { file, opened: None, position });
             continue;
         }
-        let opened = OpenedFile::open(&file, &spec.schema, &spec.projection)?;
+        let mut opened = OpenedFile::open(&file, &spec.schema, &spec.projection, &fields, &conditions)?;
         let mut first_row = 1;
+        let before = shared.units.len();
         for (group, meta) in opened.metadata.metadata().row_groups().iter().enumerate() {
             let rows = meta.num_rows().max(0) as u64;
             let wanted = if group < position.row_groups { 0 } else { rows.min(left) };
             left -= wanted;
-            if wanted > 0 {
+            let skips = |pruner: &Pruner| pruner.skips(opened.metadata.metadata(), group);
+            if wanted > 0 && opened.pruner.as_ref().is_some_and(skips) {
+                shared.skipped.groups.fetch_add(1, Ordering::Relaxed);
+                // They count as read when the next one is.
+                unread += wanted;
+            } else if wanted > 0 {
                 let bytes = opened.mask_bytes(meta);
+                let skipped = std::mem::take(&mut unread);
                 shared.bytes += bytes;
-                shared.units.push(Unit { file: number, group, rows: wanted, first_row, first_seq: seq, bytes });
+                shared.units.push(Unit {
+                    file: number,
+                    group,
+                    rows: wanted,
+                    skipped,
+                    first_row,
+                    first_seq: seq,
+                    bytes,
+                });
                 seq += wanted.div_ceil(BATCH as u64);
             }
+            shared.skipped.all.fetch_add(u64::from(wanted > 0), Ordering::Relaxed);
             // Damaged files say anything.
             first_row = first_row.saturating_add(rows);
         }
+        if shared.units.len() > before {
+            opened.index(&file)?;
+        }
         shared.files.push(FileState { file, opened: Some(opened), position });
+    }
+    match shared.units.last_mut() {
+        Some(last) => last.skipped += unread,
+        None => shared.unread = AtomicU64::new(unread),
     }
     Ok(Box::new(ParquetSource { shared: Arc::new(shared), tasks: cx.tasks.max(1) }))
 }
@@ -134,9 +162,11 @@ struct FileState {
 
 struct OpenedFile {
     metadata: ArrowReaderMetadata,
-    mask: ProjectionMask,
-    /// For each projected field its column in the batches that the reader gives.
-    columns: Vec<usize>,
+    columns: Columns,
+    /// Where the file's statistics tell something about the conditions.
+    pruner: Option<Pruner>,
+    /// The same metadata with the index of pages, as far as that tells something.
+    indexed: Option<ParquetMetaData>,
 }
 
 /// A row group to read.
@@ -145,6 +175,8 @@ struct Unit {
     group: usize,
     /// Rows wanted of it.
     rows: u64,
+    /// Rows of groups before it, and after the last, that aren't read.
+    skipped: u64,
     /// Number of its first row in the file, from 1.
     first_row: u64,
     first_seq: u64,
@@ -153,22 +185,34 @@ struct Unit {
 }
 
 impl OpenedFile {
-    fn open(file: &InputFile, schema: &Schema, projection: &[usize]) -> Result<Self, ConnectError> {
+    fn open(
+        file: &InputFile,
+        schema: &Schema,
+        projection: &[usize],
+        fields: &Arc<[Field]>,
+        conditions: &Arc<[Condition]>,
+    ) -> Result<Self, ConnectError> {
         let metadata = footer(file)?;
         let wish = ArrowReaderOptions::new().with_schema(Arc::new(convert::wished(metadata.schema())));
         // Where the reader can't give the wished form, the file's own is converted afterwards.
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), wish).unwrap_or(metadata);
         let roots = match_columns(schema, &metadata, &file.name)?;
-        let mut wanted: Vec<usize> = projection.iter().map(|&i| roots[i]).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let columns = projection.iter().filter_map(|&i| wanted.iter().position(|w| *w == roots[i])).collect();
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
-        Ok(OpenedFile { metadata, mask, columns })
+        let roots: Vec<usize> = projection.iter().map(|&i| roots[i]).collect();
+        let columns = Columns::new(&metadata, &roots, fields, conditions);
+        let pruner = Pruner::new(conditions, &metadata, &roots, fields);
+        Ok(OpenedFile { metadata, columns, pruner, indexed: None })
+    }
+
+    /// Reads the index of its pages, if that may tell something.
+    fn index(&mut self, file: &InputFile) -> Result<(), ConnectError> {
+        if let Some(pruner) = &self.pruner {
+            self.indexed = pruner.index(self.metadata.metadata(), &open(file)?);
+        }
+        Ok(())
     }
 
     fn mask_bytes(&self, group: &parquet::file::metadata::RowGroupMetaData) -> u64 {
-        let columns = group.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
+        let columns = group.columns().iter().enumerate().filter(|(i, _)| self.columns.reads(*i));
         columns.map(|(_, c)| c.compressed_size().max(0) as u64).sum()
     }
 }
@@ -238,12 +282,27 @@ fn match_columns(schema: &Schema, metadata: &ArrowReaderMetadata, file: &str) ->
 struct Shared {
     files: Vec<FileState>,
     units: Vec<Unit>,
-    fields: Vec<Field>,
+    fields: Arc<[Field]>,
+    dropped: Dropped,
+    /// Rows that aren't read where there is nothing that is.
+    unread: AtomicU64,
+    skipped: Skips,
     wanted: Wanted,
     state: Mutex<State>,
     cancelled: Arc<AtomicBool>,
     counters: Arc<SourceCounters>,
     bytes: u64,
+}
+
+/// What needn't be read.
+#[derive(Default)]
+struct Skips {
+    /// Row groups that are wanted.
+    all: AtomicU64,
+    /// Row groups among them that no row passes.
+    groups: AtomicU64,
+    /// Pages of the others.
+    pages: AtomicU64,
 }
 
 #[derive(Default)]
@@ -264,6 +323,7 @@ impl Source for ParquetSource {
             shared: self.shared.clone(),
             current: None,
             answered: Answered::default(),
+            left_out: 0,
             ended: false,
         }))
     }
@@ -278,6 +338,18 @@ impl Source for ParquetSource {
 
     fn counters(&self) -> Arc<SourceCounters> {
         self.shared.counters.clone()
+    }
+
+    fn skipped(&self) -> Option<String> {
+        let Skips { all, groups, pages } = &self.shared.skipped;
+        let [all, groups, pages] = [all, groups, pages].map(|count| count.load(Ordering::Relaxed));
+        let of_groups = format!("{groups} of {all} row group{}", if all == 1 { "" } else { "s" });
+        match (groups, pages) {
+            (0, 0) => None,
+            (_, 0) => Some(of_groups),
+            (_, 1) => Some(format!("{of_groups} and a page of the others")),
+            (_, _) => Some(format!("{of_groups} and {pages} pages of the others")),
+        }
     }
 
     fn resumable(&self) -> Result<(), String> {
@@ -302,12 +374,13 @@ struct GroupReader {
     shared: Arc<Shared>,
     current: Option<Current>,
     answered: Answered,
+    left_out: u64,
     ended: bool,
 }
 
 struct Current {
     unit: usize,
-    reader: ParquetRecordBatchReader,
+    rows: GroupRows,
     /// Batches given.
     given: u64,
 }
@@ -328,47 +401,48 @@ impl Reader for GroupReader {
                     return Ok(Next::Barrier(number));
                 }
                 if unit >= shared.units.len() {
+                    self.left_out += shared.skip(shared.unread.swap(0, Ordering::Relaxed));
                     self.ended = true;
                     return Ok(Next::End);
                 }
                 state.given += 1;
                 drop(state);
-                self.current = Some(Current { unit, reader: shared.open_group(unit)?, given: 0 });
+                self.left_out += shared.skip(shared.units[unit].skipped);
+                let (rows, skipped) = shared.open_group(unit)?;
+                self.left_out += shared.skip(skipped);
+                self.current = Some(Current { unit, rows, given: 0 });
                 continue;
             };
             let unit = &shared.units[current.unit];
-            let (file, opened) = shared.file(unit)?;
-            let broken =
-                |why: String| ConnectError::new("R0212", format!("`{}`: row group {}: {why}", file.name, unit.group));
-            let done = current.given * BATCH as u64;
-            let expected = (unit.rows - done.min(unit.rows)).min(BATCH as u64);
-            if expected == 0 {
-                self.current = None;
-                shared.counters.bytes.fetch_add(unit.bytes, Ordering::Relaxed);
-                continue;
-            }
-            let batch = guarded(|| current.reader.next())
-                .map_err(broken)?
-                .ok_or_else(|| broken("it has fewer rows than it says".into()))?
-                .map_err(|e| broken(e.to_string()))?;
-            if batch.num_rows() as u64 != expected {
-                return Err(broken(format!("{} rows where {expected} are expected", batch.num_rows())));
-            }
+            let of = shared.group_of(unit)?;
+            let batch = match current.rows.next(&of, errors)? {
+                Some(step) => {
+                    shared.counters.rows.fetch_add(step.rows, Ordering::Relaxed);
+                    self.left_out += step.left_out;
+                    match step.batch {
+                        Some(batch) => batch,
+                        None => continue,
+                    }
+                }
+                // As many batches as were promised: some rows weren't read.
+                None if current.given < unit.rows.div_ceil(BATCH as u64) => {
+                    let columns = shared.fields.iter().map(|field| new_empty_array(&arrow_type(&field.ty.ty)));
+                    Batch::new(columns.collect(), 0, 0)
+                }
+                None => {
+                    self.current = None;
+                    shared.counters.bytes.fetch_add(unit.bytes, Ordering::Relaxed);
+                    continue;
+                }
+            };
             let seq = unit.first_seq + current.given;
             current.given += 1;
-            let rows = batch.num_rows();
-            shared.counters.rows.fetch_add(rows as u64, Ordering::Relaxed);
-            let locate = Arc::new(NumberedRows { source: file.name.clone(), first: unit.first_row + done });
-            let mut faults = Faults::default();
-            let arrays = shared.fields.iter().zip(&opened.columns).enumerate();
-            let columns = arrays
-                .map(|(i, (field, &column))| convert::column(batch.column(column), field, i, &mut faults))
-                .collect();
-            if faults.is_empty() {
-                return Ok(Next::Batch(Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }));
-            }
-            return Ok(Next::Batch(faults.leave_out(columns, rows, seq, locate, errors)));
+            return Ok(Next::Batch(Batch { seq, ..batch }));
         }
+    }
+
+    fn left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
     }
 }
 
@@ -407,21 +481,32 @@ impl Shared {
         Ok(Positions { splits })
     }
 
-    fn open_group(&self, unit: usize) -> Result<ParquetRecordBatchReader, ConnectError> {
+    /// Rows that are passed over count as read.
+    fn skip(&self, rows: u64) -> u64 {
+        self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+        rows
+    }
+
+    fn group_of<'s>(&'s self, unit: &Unit) -> Result<GroupOf<'s>, ConnectError> {
+        let (file, opened) = self.file(unit)?;
+        let OpenedFile { metadata, columns, .. } = opened;
+        let (name, dropped) = (&file.name, &self.dropped);
+        Ok(GroupOf { name, metadata, columns, group: unit.group, first_row: unit.first_row, dropped })
+    }
+
+    /// Begins a row group. Gives with it the number of its rows that won't be read.
+    fn open_group(&self, unit: usize) -> Result<(GroupRows, u64), ConnectError> {
         let unit = &self.units[unit];
         let (file, opened) = self.file(unit)?;
-        let limit = usize::try_from(unit.rows).unwrap_or(usize::MAX);
-        let handle = open(file)?;
-        let broken = |why: String| ConnectError::new("R0212", format!("`{}`: {why}", file.name));
-        guarded(|| {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, opened.metadata.clone())
-                .with_row_groups(vec![unit.group])
-                .with_projection(opened.mask.clone())
-                .with_batch_size(BATCH)
-                .with_limit(limit)
-                .build()
-        })
-        .map_err(broken)?
-        .map_err(|e| broken(e.to_string()))
+        let of_pages = opened.pruner.as_ref().zip(opened.indexed.as_ref());
+        let skipped = of_pages.map(|(pruner, indexed)| pruner.pages(indexed, unit.group)).unwrap_or_default();
+        self.skipped.pages.fetch_add(skipped.pages, Ordering::Relaxed);
+        let runs = remaining(unit.rows, &skipped.rows);
+        let read: u64 = runs.iter().map(|run| run.end - run.start).sum();
+        let chunks = opened.metadata.metadata().row_group(unit.group).columns().iter();
+        let chunks = chunks.enumerate().filter(|(leaf, _)| opened.columns.reads(*leaf));
+        let pieces = Pieces::new(open(file)?, chunks.map(|(_, chunk)| chunk.byte_range()));
+        let pieces = pieces.map_err(|e| io_error("read", &file.name, &e))?;
+        Ok((GroupRows::open(&self.group_of(unit)?, pieces, runs)?, unit.rows - read))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, Date64Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
-    RecordBatch, StringArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    ArrayRef, Date32Array, Date64Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    LargeStringArray, RecordBatch, StringArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use dfc_batch::Batch;
 use dfc_ir::{DataType, Field, Type, Value};
@@ -259,4 +259,27 @@ fn a_file_that_is_another_is_refused_by_name() {
     let mut damaged = positions;
     damaged.splits[0].position = "x".into();
     assert_eq!(go_on(false, &damaged).unwrap_err().code, "R0217");
+}
+
+#[test]
+fn numbers_and_days_at_the_edge_of_their_type_are_told_apart() {
+    let folder = Folder::new();
+    let path = folder.name("t.parquet");
+    let edge = 99_999i64;
+    let numbers: Vec<i128> =
+        [0, edge, -edge, edge + 1, -edge - 1, i64::MAX, i64::MIN].into_iter().map(i128::from).collect();
+    let days = vec![0, 2_932_896, -719_162, 2_932_897, -719_163, i32::MAX, i32::MIN];
+    foreign(
+        &path,
+        vec![
+            ("n", Arc::new(Decimal128Array::from(numbers).with_precision_and_scale(18, 0).unwrap())),
+            ("day", Arc::new(Date32Array::from(days))),
+        ],
+    );
+    let rows = |fields: &str| {
+        let found = read("parquet", &[("path", text(&path))], &schema(fields)).unwrap();
+        (found.rows.len(), found.errors.iter().map(|e| e.place.as_ref().unwrap().row.unwrap()).collect::<Vec<_>>())
+    };
+    assert_eq!(rows("n: decimal(5,0)"), (3, vec![4, 5, 6, 7]));
+    assert_eq!(rows("day: date?"), (3, vec![4, 5, 6, 7]));
 }

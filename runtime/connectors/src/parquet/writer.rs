@@ -1,17 +1,20 @@
 //! Writes a Parquet file: cuts rows into row groups, whose columns go through [`Lanes`], and appends groups that are whole, in order. What
-//! is written depends on the rows alone, not on who encodes what when.
+//! is written depends on the rows alone, not on who encodes what when. How columns are written down is chosen by the first rows ([`choose`]),
+//! which are held until then.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::SchemaRef;
+use arrow_select::concat::concat;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
+use super::choice::{SAMPLE, choose};
 use super::lanes::{Group, Lanes};
 use super::sink::failed;
 use crate::ConnectError;
@@ -24,7 +27,11 @@ pub(super) struct Writer<W: Write + Send> {
     name: String,
     arrow: SchemaRef,
     file: SerializedFileWriter<W>,
-    factory: ArrowRowGroupWriterFactory,
+    given: WriterProperties,
+    /// Makes the columns' writers; `None`: it isn't chosen yet how.
+    factory: Option<ArrowRowGroupWriterFactory>,
+    /// The rows by which that will be chosen: their columns, and how many they are.
+    held: Vec<(Vec<ArrayRef>, usize)>,
     lanes: Arc<Lanes>,
     /// The row group that is open, with its rows.
     group: Option<(Group, usize)>,
@@ -57,14 +64,15 @@ impl<W: Write + Send> Writer<W> {
     ) -> Result<Self, ConnectError> {
         let most = properties.max_row_group_row_count().unwrap_or(usize::MAX);
         // The library's own writer knows how types are written down.
-        let begun =
-            ArrowWriter::try_new(out, arrow.clone(), Some(properties)).and_then(ArrowWriter::into_serialized_writer);
-        let (file, factory) = begun.map_err(|e| failed(name, e))?;
+        let begun = ArrowWriter::try_new(out, arrow.clone(), Some(properties.clone()))
+            .and_then(ArrowWriter::into_serialized_writer);
+        let (file, _) = begun.map_err(|e| failed(name, e))?;
         let columns = arrow.fields().len().max(1) as u64;
         // No value takes less than a bit, few take less than two bytes.
         let every = |roll: u64| (roll / 8 / 2 / columns).clamp(1, MEASURE);
         let measured = roll.map(|roll| Measured { every: every(roll), rows: 0, bytes: 0 });
-        Ok(Writer { name: name.into(), arrow, file, factory, lanes, group: None, most, measured })
+        let (given, factory, held) = (properties, None, Vec::new());
+        Ok(Writer { name: name.into(), arrow, file, given, factory, held, lanes, group: None, most, measured })
     }
 
     /// Takes rows: their columns, all of `rows` rows.
@@ -72,6 +80,55 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// When they can't be encoded or written.
     pub(super) fn write(&mut self, columns: &[ArrayRef], rows: usize) -> Result<(), ConnectError> {
+        if self.factory.is_some() {
+            return self.put(columns, rows);
+        }
+        self.held.push((columns.to_vec(), rows));
+        let held: usize = self.held.iter().map(|(_, rows)| rows).sum();
+        match held < SAMPLE && self.lanes.chosen.get().is_none() {
+            true => Ok(()),
+            false => self.release(),
+        }
+    }
+
+    /// Chooses how columns are written down, if that is possible yet, and takes the rows that were held.
+    fn release(&mut self) -> Result<(), ConnectError> {
+        let held = std::mem::take(&mut self.held);
+        let chosen = match self.lanes.chosen.get() {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let chosen = self.choose(&held).map_err(|e| failed(&self.name, e))?;
+                chosen.map_or_else(|| self.given.clone(), |chosen| self.lanes.chosen.get_or_init(|| chosen).clone())
+            }
+        };
+        // Column writers come from a file writer with their properties; where that one's bytes would go is no matter.
+        let factory = ArrowWriter::try_new(std::io::sink(), self.arrow.clone(), Some(chosen))
+            .and_then(ArrowWriter::into_serialized_writer);
+        self.factory = Some(factory.map_err(|e| failed(&self.name, e))?.1);
+        held.into_iter().try_for_each(|(columns, rows)| self.put(&columns, rows))
+    }
+
+    /// By the first rows, if there are enough of them.
+    fn choose(&self, held: &[(Vec<ArrayRef>, usize)]) -> Result<Option<WriterProperties>, ParquetError> {
+        let mut first: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.arrow.fields().len()];
+        let mut left = SAMPLE;
+        for (columns, rows) in held {
+            let some = left.min(*rows);
+            columns.iter().zip(&mut first).for_each(|(column, first)| first.push(column.slice(0, some)));
+            left -= some;
+        }
+        if left > 0 || first.is_empty() {
+            return Ok(None);
+        }
+        let joined = first.iter().map(|pieces| {
+            let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| &**piece).collect();
+            concat(&pieces)
+        });
+        let columns: Vec<ArrayRef> = joined.collect::<Result<_, _>>()?;
+        choose(&self.arrow, &self.given, &columns).map(Some)
+    }
+
+    fn put(&mut self, columns: &[ArrayRef], rows: usize) -> Result<(), ConnectError> {
         let mut from = 0;
         while from < rows {
             let (group, has) = match self.group.take() {
@@ -117,6 +174,9 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// When what is left can't be written.
     pub(super) fn close(mut self) -> Result<W, ConnectError> {
+        if !self.held.is_empty() {
+            self.release()?;
+        }
         self.flush()?;
         let Writer { name, file, .. } = self;
         file.into_inner().map_err(|e| failed(&name, e))
@@ -127,7 +187,9 @@ impl<W: Write + Send> Writer<W> {
         let number = self.file.flushed_row_groups().len();
         let mut columns: Vec<_> = self.arrow.fields().iter().map(|field| (field.clone(), Vec::new())).collect();
         let schema = self.file.schema_descr();
-        for (leaf, writer) in self.factory.create_column_writers(number)?.into_iter().enumerate() {
+        let writers =
+            self.factory.as_ref().map_or_else(|| Ok(Vec::new()), |made| made.create_column_writers(number))?;
+        for (leaf, writer) in writers.into_iter().enumerate() {
             columns[schema.get_column_root_idx(leaf)].1.push(writer);
         }
         Ok(self.lanes.open(columns))

@@ -8,6 +8,7 @@ mod flow;
 mod joins;
 mod model;
 mod operators;
+mod pruning;
 mod rejects;
 mod simulated;
 mod spill;

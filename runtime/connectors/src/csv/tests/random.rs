@@ -185,6 +185,7 @@ proptest! {
                 let kept: Vec<u32> = (0..rows as u32).filter(|&row| wanted(values.value(row as usize))).collect();
                 (kept.len() < rows).then_some(kept)
             }),
+            possible: None,
         };
         let filter = RowFilter(vec![where_it_is(1, |a| a % 2 == 0), where_it_is(2, |c| c < 7)]);
         let cx = OpenContext { filter: Some(filter), ..context() };
