@@ -146,8 +146,17 @@ pub struct Entry {
 /// # Errors
 /// What the system says.
 pub fn settle_folders(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    settle_below(disk, path, Path::new(""))
+}
+
+/// The same for a folder below one whose own name is durable already.
+///
+/// # Errors
+/// What the system says.
+pub fn settle_below(disk: &dyn Disk, path: &Path, durable: &Path) -> io::Result<()> {
     create_folders(disk, path)?;
-    for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+    let parents = path.ancestors().skip(1).take_while(|parent| parent.starts_with(durable));
+    for parent in parents.filter(|parent| !parent.as_os_str().is_empty()) {
         match disk.sync_folder(parent) {
             // Whoever may not read it hasn't created what is in it.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,

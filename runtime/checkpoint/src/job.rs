@@ -219,7 +219,9 @@ impl Job {
     /// When it can't be created.
     pub fn create_spool(&self, node: &str) -> Result<PathBuf, Error> {
         let folder = self.spool_folder(node);
-        disk::settle_folders(self.disk(), &folder).map_err(|error| StorageError::io("create", &folder, &error))?;
+        // The job's own folder is durable since it was opened.
+        let settled = disk::settle_below(self.disk(), &folder, self.home());
+        settled.map_err(|error| StorageError::io("create", &folder, &error))?;
         Ok(folder)
     }
 

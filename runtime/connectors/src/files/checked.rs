@@ -7,6 +7,8 @@ use std::path::Path;
 
 use crc32fast::Hasher;
 
+use super::ahead::Ahead;
+
 /// Bytes that are compared at once.
 const BLOCK: usize = 256 << 10;
 
@@ -15,6 +17,7 @@ pub(crate) struct Checked {
     file: File,
     at: u64,
     crc: Hasher,
+    ahead: Ahead,
     /// It couldn't be made durable once: a system forgets which bytes it couldn't write, and says the next time that all is well.
     lost: bool,
 }
@@ -22,7 +25,7 @@ pub(crate) struct Checked {
 impl Checked {
     /// Goes on at byte `at`, where the file ends.
     pub(crate) fn new(file: File, at: u64) -> Self {
-        Checked { file, at, crc: Hasher::new(), lost: false }
+        Checked { file, at, crc: Hasher::new(), ahead: Ahead::default(), lost: false }
     }
 
     /// The byte after the last one.
@@ -38,7 +41,8 @@ impl Checked {
         if self.lost {
             return Err(io::Error::other("it couldn't be made durable once: which bytes are on the disk isn't known"));
         }
-        let synced = dfc_trial::point("file-sync").and_then(|()| self.file.sync_all());
+        let arrived = self.ahead.arrive();
+        let synced = arrived.and_then(|()| dfc_trial::point("file-sync")).and_then(|()| self.file.sync_all());
         self.lost = synced.is_err();
         synced?;
         Ok(std::mem::take(&mut self.crc).finalize())
@@ -50,6 +54,10 @@ impl Write for Checked {
         let n = self.file.write(buf)?;
         self.at += n as u64;
         self.crc.update(&buf[..n]);
+        if let Err(error) = self.ahead.wrote(&self.file, n) {
+            self.lost = true;
+            return Err(error);
+        }
         Ok(n)
     }
 

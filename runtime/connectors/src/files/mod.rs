@@ -1,6 +1,7 @@
 //! What all file connectors share: finding files, opening them through decompression and decoding, and writing them
 //! so that nothing is visible before it is whole. It may not know what the files contain.
 
+mod ahead;
 mod checked;
 mod compressor;
 mod folder;

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::ahead::Ahead;
 use super::compressor::Compressor;
 use super::input::Compression;
 use super::paths::io_error;
@@ -62,12 +63,17 @@ enum RawTarget {
 struct Raw {
     target: RawTarget,
     bytes: u64,
+    ahead: Ahead,
 }
 
 impl Write for Raw {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let n = match &mut self.target {
-            RawTarget::File(file) => file.write(buf)?,
+            RawTarget::File(file) => {
+                let n = file.write(buf)?;
+                self.ahead.wrote(file, n)?;
+                n
+            }
             RawTarget::Stdout(out) => out.write(buf)?,
         };
         self.bytes += n as u64;
@@ -117,7 +123,7 @@ impl Output {
                 (RawTarget::File(file), Some(Temporary { temp, target, _claim: claim }))
             }
         };
-        let writer = Compressor::new(Raw { target, bytes: 0 }, compression);
+        let writer = Compressor::new(Raw { target, bytes: 0, ahead: Ahead::default() }, compression);
         Ok(Output { name: name.clone(), writer, temporary, mode: options.mode, continues: old_bytes > 0 })
     }
 
@@ -155,7 +161,7 @@ impl Output {
         let raw = self.writer.close(empty).map_err(fail)?;
         let bytes = raw.bytes;
         if let (RawTarget::File(file), Some(Temporary { temp, target, .. })) = (&raw.target, &self.temporary) {
-            file.sync_all().map_err(fail)?;
+            raw.ahead.arrive().and_then(|()| file.sync_all()).map_err(fail)?;
             publish(temp, target, self.mode).map_err(fail)?;
             self.temporary = None;
         }

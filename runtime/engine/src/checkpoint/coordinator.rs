@@ -172,7 +172,8 @@ impl Coordinator {
                 self.take(CheckpointKind::Regular, None)?;
                 due = turns::now() + interval;
             }
-            turns::sleep(LOOK.min(due.saturating_duration_since(turns::now()).max(Duration::from_millis(1))));
+            // Whoever sets `over` ends the wait.
+            turns::park(LOOK.min(due.saturating_duration_since(turns::now()).max(Duration::from_millis(1))));
         }
     }
 

@@ -155,6 +155,9 @@ impl Supervised {
                 Err(error) => Err(no_thread(error)),
             };
             over.store(true, Ordering::Release);
+            if let Ok(thread) = &coordinating {
+                thread.unpark();
+            }
             let ended = coordinating.map(|thread| thread.join());
             let result = match (ran, ended) {
                 // What it failed at may have ended with the tasks: what it held is no longer whole.
