@@ -10,6 +10,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::RunError;
 
+/// Why a join's right side has to stay in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stays {
+    /// The job takes checkpoints.
+    Checkpoints,
+    /// A source is followed without an end.
+    Endless,
+    /// The join may reject left rows, and has to name their places.
+    Rejects,
+}
+
+impl Stays {
+    /// As the end of a sentence.
+    fn why(self) -> &'static str {
+        match self {
+            Stays::Checkpoints => "no checkpoint holds what is on disk",
+            Stays::Endless => "a source is followed without an end, where what is on disk would be looked at",
+            Stays::Rejects => "it may reject rows, whose places are lost on disk",
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Stays::Checkpoints => {
+                "give the run more with `--memory`, filter the right side, exchange the sides so that the smaller one stands right, or switch checkpoints off with `checkpoint: off`: then it goes to disk"
+            }
+            Stays::Endless | Stays::Rejects => {
+                "give the run more with `--memory`, filter the right side, or exchange the sides so that the smaller one stands right"
+            }
+        }
+    }
+}
+
+/// The least that a part may have, however little memory there is.
+const SMALLEST: usize = 16 << 10;
+
 /// What a run may hold.
 pub(crate) struct Budget {
     /// What the run was given.
@@ -39,11 +75,22 @@ impl Budget {
         self.given / 2
     }
 
-    /// Counts bytes that stay until the run ends.
+    /// Bytes of a part of a state on disk that are in memory at once.
+    pub(crate) fn part(&self) -> usize {
+        usize::try_from(self.limit() / 4).unwrap_or(usize::MAX).max(SMALLEST)
+    }
+
+    /// Bytes that were counted by [`Budget::fix`] are gone.
+    pub(crate) fn free(&self, bytes: usize) {
+        self.held.fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.fixed.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that stay until the run ends, or are freed. `stays`: why they can't go to disk.
     ///
     /// # Errors
-    /// When there are too many of them.
-    pub(crate) fn fix(&self, node: &str, bytes: usize) -> Result<(), RunError> {
+    /// When there are too many of them. They are counted all the same.
+    pub(crate) fn fix(&self, node: &str, bytes: usize, stays: Stays) -> Result<(), RunError> {
         let bytes = bytes as u64;
         self.held.fetch_add(bytes, Ordering::Relaxed);
         let fixed = self.fixed.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -54,17 +101,17 @@ impl Budget {
         Err(RunError::Memory {
             node: node.to_owned(),
             message: format!(
-                "the right side of a join is held in memory; of the {given} that the run was given it may take {limit}, and has {} so far",
+                "the right side of a join is held in memory, since {}; of the {given} that the run was given it may take {limit}, and has {} so far",
+                stays.why(),
                 size(fixed)
             ),
-            help: "give the run more with `--memory`, filter the right side, or exchange the sides so that the smaller one stands right"
-                .to_owned(),
+            help: stays.help().to_owned(),
         })
     }
 }
 
 /// `512.0 MB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
@@ -125,9 +172,11 @@ mod tests {
     #[test]
     fn what_stays_has_an_end() {
         let budget = Budget::new(2_000, PathBuf::new());
-        budget.fix("joined", 1_000).unwrap();
-        let error = budget.fix("joined", 500_000).unwrap_err();
+        budget.fix("joined", 1_000, Stays::Rejects).unwrap();
+        let error = budget.fix("joined", 500_000, Stays::Rejects).unwrap_err();
         assert_eq!(error.code(), "R0404");
         assert!(error.to_string().contains("and has 501.0 kB so far"), "{error}");
+        budget.free(500_500);
+        budget.fix("joined", 500, Stays::Rejects).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod distinct;
+mod grace;
 mod probe;
 mod program;
 mod runs;
@@ -21,6 +22,7 @@ use crate::state::{Piece, Restored, Share};
 
 pub(crate) use aggregate::{PreparedFinal, PreparedPartial};
 pub(crate) use distinct::PreparedDistinct;
+pub(crate) use grace::{keys_of, put};
 pub(crate) use probe::PreparedProbe;
 pub(crate) use program::PreparedRows;
 pub(crate) use sort::PreparedSort;
@@ -81,7 +83,7 @@ impl PreparedOp {
             PreparedOp::Partial(op) => Ok(op.open(account())),
             PreparedOp::Final(op) => Ok(op.open(task, account())),
             PreparedOp::Distinct(op) => op.open(account()),
-            PreparedOp::Probe(op) => op.open(),
+            PreparedOp::Probe(op) => op.open(budget),
             PreparedOp::Sort(op) => op.open(account()),
             PreparedOp::Take(op) => Ok(op.open()),
         }
@@ -163,6 +165,11 @@ impl<'a> Out<'a> {
     /// Hands rejected rows on.
     pub(crate) fn report(&mut self, errors: &mut Vec<RowError>) -> Result<(), RunError> {
         self.cx.report(errors, &self.cx.operator(self.slot))
+    }
+
+    /// Something that the run's summary says of the operator that emits.
+    pub(crate) fn note(&mut self, text: String) {
+        self.cx.note(self.slot, text);
     }
 
     /// The name of the operator that emits.

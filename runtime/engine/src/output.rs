@@ -10,6 +10,7 @@ use dfc_jit::PreparedProgram;
 use dfc_trial::{Planted, planted};
 
 use crate::RunError;
+use crate::budget::Stays;
 use crate::counters::TaskCx;
 use crate::exchange::{Exchange, Packet};
 use crate::ops::Made;
@@ -61,7 +62,7 @@ impl OutputPort {
                 })
             }
             OutputPort::Build { table, keys } => {
-                Output::Build { table: table.clone(), keys: keys.clone(), parts: Vec::new(), saved: 0 }
+                Output::Build { table: table.clone(), keys: keys.clone(), parts: Vec::new(), saved: 0, counted: 0 }
             }
             OutputPort::Sink(port) => {
                 let encoder = port.sink().encoder(task);
@@ -75,7 +76,7 @@ impl OutputPort {
 /// An output of a task.
 pub(crate) enum Output {
     Exchange(ExchangeOutput),
-    Build { table: Arc<TableSlot>, keys: Arc<dyn PreparedProgram>, parts: Vec<BuildPart>, saved: usize },
+    Build { table: Arc<TableSlot>, keys: Arc<dyn PreparedProgram>, parts: Vec<BuildPart>, saved: usize, counted: usize },
     Sink { port: Arc<SinkPort>, encoder: Box<dyn Encoder>, pending: VecDeque<Offer> },
 }
 
@@ -107,7 +108,7 @@ impl Output {
                 let rows = output.take(seq, made)?;
                 cx.gave(slot, rows);
             }
-            Output::Build { keys, parts, .. } => {
+            Output::Build { table, keys, parts, counted, .. } => {
                 let mut errors = Vec::new();
                 for batch in batches(made) {
                     let evaluated = keys.evaluate(batch, &mut errors);
@@ -117,10 +118,21 @@ impl Output {
                     };
                     let rows = to_hold(rows);
                     cx.gave(slot, rows.rows);
-                    if let Some(budget) = cx.budget() {
-                        budget.fix(&cx.operator(slot), bytes_of(&rows.columns) + bytes_of(&evaluated.columns))?;
-                    }
+                    let bytes = bytes_of(&rows.columns) + bytes_of(&evaluated.columns);
                     parts.push(BuildPart { seq, batch: rows, keys: evaluated.columns });
+                    let Some(budget) = cx.budget() else { continue };
+                    *counted += bytes;
+                    let checkpoints = cx.barriers().map(|_| Stays::Checkpoints);
+                    let stays = table.shape().stays.or(checkpoints);
+                    let fits = budget.fix(&cx.operator(slot), bytes, stays.unwrap_or(Stays::Checkpoints));
+                    match stays {
+                        Some(_) => fits?,
+                        None if fits.is_err() || table.on_disk() => {
+                            table.put_away(std::mem::take(parts), budget)?;
+                            budget.free(std::mem::take(counted));
+                        }
+                        None => {}
+                    }
                 }
                 cx.report(&mut errors, &cx.operator(slot))?;
             }
@@ -204,12 +216,12 @@ impl Output {
     }
 
     /// The task has ended and this output is empty. What it leaves for good is handed over.
-    pub(crate) fn close(&mut self, task: TaskId) -> Result<Option<Piece>, RunError> {
+    pub(crate) fn close(&mut self, task: TaskId, cx: &TaskCx) -> Result<Option<Piece>, RunError> {
         match self {
             Output::Exchange(output) => output.exchange.writer_done(task),
             Output::Build { table, parts, saved, .. } => {
                 let rest = unsaved(parts, saved);
-                table.task_done(std::mem::take(parts))?;
+                table.task_done(std::mem::take(parts), cx.budget())?;
                 return Ok(Some(rest));
             }
             Output::Sink { port, .. } => port.task_done(task)?,

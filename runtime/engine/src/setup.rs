@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dfc_connect::{ConnectError, OpenContext, SinkEpochs, Source, Wake};
-use dfc_ir::plan::OptionValue;
+use dfc_ir::plan::{Join, MatchMode, OptionValue};
 use dfc_ir::stage::{Partition, Stage, StageInput, StageOp, StageOutput};
 use dfc_ir::{DataType, StagePlan};
-use dfc_jit::{CompileReport, prepare_exprs};
+use dfc_jit::{CompileReport, has_value, prepare_exprs};
 use dfc_trial::{Planted, planted};
 
+use crate::budget::Stays;
 use crate::checkpoint::Loaded;
 use crate::connect::ConnectorSet;
 use crate::early::{Later, row_filter};
@@ -403,6 +404,28 @@ impl Setup<'_> {
         }
     }
 
+    /// Why a join table has to be in memory: rows on disk have lost the place that an error names.
+    fn stays(&self, table: usize) -> Option<Stays> {
+        let probes = self.plan.stages.iter().flat_map(|stage| &stage.ops).filter_map(|op| match op {
+            StageOp::Probe { table: id, join, .. } if *id == table => Some(join),
+            _ => None,
+        });
+        let named = |join: &Join| {
+            let fails = join.residual.as_ref().is_some_and(|condition| !has_value(condition));
+            join.required || join.matches == MatchMode::One || fails
+        };
+        let endless = |stage: &Stage| match &stage.input {
+            StageInput::Source { spec, .. } => {
+                spec.options.get("follow") == Some(&OptionValue::Value(dfc_ir::Value::Bool(true)))
+            }
+            StageInput::Exchange { .. } => false,
+        };
+        if self.plan.stages.iter().any(endless) {
+            return Some(Stays::Endless);
+        }
+        probes.into_iter().any(named).then_some(Stays::Rejects)
+    }
+
     fn table_shape(&self, builders: &[usize], table: usize) -> TableShape {
         let stages = builders.iter().map(|&stage| &self.plan.stages[stage]);
         let shape = stages.flat_map(|stage| stage.outputs.iter().map(move |output| (stage, output)));
@@ -411,6 +434,7 @@ impl Setup<'_> {
                 node: output_name(stage, output),
                 columns: stage.schema.types(),
                 keys: keys.iter().map(|key| key.ty.clone()).collect(),
+                stays: self.stays(table),
             }),
             _ => None,
         });

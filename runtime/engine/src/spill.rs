@@ -31,6 +31,15 @@ pub(crate) struct Block {
     bytes: usize,
     /// Bytes of what it holds.
     plain: usize,
+    /// Bytes that takes in memory.
+    held: usize,
+}
+
+impl Block {
+    /// Bytes that what it holds takes in memory.
+    pub(crate) fn held(self) -> usize {
+        self.held
+    }
 }
 
 impl Spill {
@@ -50,9 +59,17 @@ impl Spill {
     /// # Errors
     /// When it can't be written.
     pub(crate) fn write(&mut self, partition: usize, plain: &[u8]) -> Result<(), RunError> {
+        self.write_held(partition, plain, plain.len())
+    }
+
+    /// The same where what the block holds takes another number of bytes in memory.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn write_held(&mut self, partition: usize, plain: &[u8], held: usize) -> Result<(), RunError> {
         let written = zstd::bulk::compress(plain, LEVEL).and_then(|bytes| {
             self.file.write_all_at(&bytes, self.end)?;
-            Ok(Block { at: self.end, bytes: bytes.len(), plain: plain.len() })
+            Ok(Block { at: self.end, bytes: bytes.len(), plain: plain.len(), held })
         });
         let block = written.map_err(|error| failed(&self.node, &self.folder, &error))?;
         self.end += block.bytes as u64;
@@ -71,6 +88,11 @@ impl Spill {
     /// Partitions that have blocks, or could have.
     pub(crate) fn partitions(&self) -> usize {
         self.blocks.len()
+    }
+
+    /// Bytes that what all blocks hold takes in memory.
+    pub(crate) fn held(&self) -> usize {
+        self.blocks.iter().flatten().map(|block| block.held).sum()
     }
 
     /// What a block holds.

@@ -386,7 +386,7 @@ impl Task {
                 let first = self.stage.ops.len() + 1;
                 let mut rest = Vec::new();
                 for (k, output) in self.outputs.iter_mut().enumerate() {
-                    rest.extend(output.close(self.id)?.map(|piece| (first + k, piece)));
+                    rest.extend(output.close(self.id, &self.cx)?.map(|piece| (first + k, piece)));
                 }
                 if let Some(skipped) = self.source.as_ref().and_then(|port| port.source.skipped()) {
                     self.cx.note(0, format!("{skipped} left unread, no row there passes"));

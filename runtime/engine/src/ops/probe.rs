@@ -1,19 +1,22 @@
 //! Joins and lookups: each left row meets its partners in the right side's table.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use dfc_batch::{Batch, ColumnBuilder, RowError, take};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode};
 use dfc_ir::{DataType, Site};
-use dfc_jit::PreparedProgram;
+use dfc_jit::{Evaluated, PreparedProgram};
 use dfc_table::JoinTable;
 
+use super::grace::Grace;
 use super::{Operator, Out, batch_rows};
 use crate::RunError;
+use crate::budget::Budget;
+use crate::spill::Spill;
 use crate::state::{self, Kind, Piece, Restored, Saved, Share};
 use crate::table::TableSlot;
 
@@ -38,6 +41,8 @@ pub(crate) struct PreparedProbe {
     probing: AtomicUsize,
     /// Right rows without a partner that were given before the job went on from a checkpoint.
     given_before: AtomicUsize,
+    /// The right side is on disk: left rows of tasks that have ended.
+    lefts: Mutex<Vec<Spill>>,
 }
 
 impl PreparedProbe {
@@ -62,15 +67,48 @@ impl PreparedProbe {
             table: table.clone(),
             probing: AtomicUsize::new(tasks),
             given_before: AtomicUsize::new(0),
+            lefts: Mutex::default(),
         }
     }
 
-    pub(crate) fn open(self: &Arc<Self>) -> Result<Box<dyn Operator>, RunError> {
+    pub(crate) fn open(self: &Arc<Self>, budget: Option<&Arc<Budget>>) -> Result<Box<dyn Operator>, RunError> {
+        if let (Some(right), Some(budget)) = (self.table.divided(), budget) {
+            return Ok(Box::new(Grace::open(self.clone(), right, budget)?));
+        }
         let table = self.table.get().ok_or_else(|| RunError::Internal {
             node: self.node.to_string(),
             message: "it was started before its join table was complete".to_owned(),
         })?;
-        Ok(Box::new(Probe { probe: self.clone(), table, errors: Vec::new(), rest: None, given: 0 }))
+        Ok(Box::new(Probe::of(self, table)))
+    }
+
+    /// The operator's name.
+    pub(super) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Columns of the result.
+    pub(super) fn width(&self) -> usize {
+        self.join.output.len()
+    }
+
+    /// The right side.
+    pub(super) fn table(&self) -> &TableSlot {
+        &self.table
+    }
+
+    /// The keys of left rows.
+    pub(super) fn keys(&self, batch: &Batch, errors: &mut Vec<RowError>) -> Evaluated {
+        self.keys.evaluate(batch, errors)
+    }
+
+    /// A task has put all its left rows on disk. The last one is given those of all.
+    pub(super) fn hand_over(&self, left: Spill) -> Option<Vec<Spill>> {
+        // Spills are whole whoever panicked.
+        let mut lefts = self.lefts.lock().unwrap_or_else(|e| e.into_inner());
+        lefts.push(left);
+        let last = self.probing.fetch_sub(1, Ordering::AcqRel) == 1;
+        last.then(|| std::mem::take(&mut *lefts))
     }
 
     fn keeps_right(&self) -> bool {
@@ -78,7 +116,8 @@ impl PreparedProbe {
     }
 }
 
-struct Probe {
+/// Left rows meet a table.
+pub(super) struct Probe {
     probe: Arc<PreparedProbe>,
     table: Arc<JoinTable>,
     errors: Vec<RowError>,
@@ -94,6 +133,33 @@ struct Pairs {
 }
 
 impl Probe {
+    pub(super) fn of(probe: &Arc<PreparedProbe>, table: Arc<JoinTable>) -> Probe {
+        Probe { probe: probe.clone(), table, errors: Vec::new(), rest: None, given: 0 }
+    }
+
+    /// Gives what a batch leads to, as rows of the batch and the result of them. No row is rejected: where one may be, a right side stays in
+    /// memory.
+    pub(super) fn matched(
+        &mut self,
+        batch: &Batch,
+        give: &mut dyn FnMut(&[u32], Batch) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let (pairs, rejected) = self.pairs(batch);
+        if self.probe.keeps_right() {
+            self.table.mark(&pairs.right);
+        }
+        let Pairs { left, right } = self.result(pairs, &rejected, batch);
+        parts(left.len(), most_rows()).try_for_each(|part| {
+            let (left, right) = (&left[part.clone()], &right[part]);
+            give(left, self.made(batch, left, right))
+        })
+    }
+
+    /// The right rows that had no partner, where they belong to the result.
+    pub(super) fn alone(&self) -> Vec<u32> {
+        if self.probe.keeps_right() { self.table.unmarked() } else { Vec::new() }
+    }
+
     /// The pairs of a batch that count, and for each left row whether it was rejected.
     fn pairs(&mut self, batch: &Batch) -> (Pairs, Vec<bool>) {
         let mut rejected = vec![false; batch.rows];
@@ -215,7 +281,8 @@ impl Probe {
         Pairs { left, right }
     }
 
-    fn emit(&self, batch: &Batch, left: &[u32], right: &[u32], out: &mut Out<'_>) -> Result<(), RunError> {
+    /// These pairs as rows of the result.
+    fn made(&self, batch: &Batch, left: &[u32], right: &[u32]) -> Batch {
         let whole = is_whole(left, batch.rows);
         let left_rows = UInt32Array::from(if whole { Vec::new() } else { left.to_vec() });
         let alone = right.contains(&NOBODY);
@@ -227,23 +294,23 @@ impl Probe {
             JoinColumn::Right(column) => take(&self.table.columns()[column], &right_rows),
         };
         let origin = batch.origin.as_ref();
-        out.emit(Batch {
+        Batch {
             columns: self.probe.join.output.iter().map(column).collect(),
             rows: left.len(),
             seq: batch.seq,
             origin: if whole { origin.cloned() } else { origin.map(|origin| origin.select(left)) },
-        })
+        }
     }
 
     /// Right rows without a partner: no left values.
-    fn emit_rest(&self, rows: &[u32], seq: u64, out: &mut Out<'_>) -> Result<(), RunError> {
+    pub(super) fn without_left(&self, rows: &[u32]) -> Batch {
         let indices = UInt32Array::from(rows.to_vec());
         let column = |column: &JoinColumn| match *column {
             JoinColumn::Left(column) => nulls(&self.probe.left[column], rows.len()),
             JoinColumn::Right(column) | JoinColumn::Merged(_, column) => take(&self.table.columns()[column], &indices),
         };
         let columns = self.probe.join.output.iter().map(column).collect();
-        out.emit(Batch::new(columns, rows.len(), seq))
+        Batch::new(columns, rows.len(), 0)
     }
 }
 
@@ -256,7 +323,7 @@ impl Operator for Probe {
         let Pairs { left, right } = self.result(pairs, &rejected, &batch);
         out.report(&mut self.errors)?;
         for part in parts(left.len(), most_rows()) {
-            self.emit(&batch, &left[part.clone()], &right[part], out)?;
+            out.emit(self.made(&batch, &left[part.clone()], &right[part]))?;
         }
         Ok(())
     }
@@ -265,14 +332,14 @@ impl Operator for Probe {
         if self.rest.is_none() {
             // Counted down by every task exactly once, after its last batch.
             let last = self.probe.probing.fetch_sub(1, Ordering::AcqRel) == 1;
-            let rest = if last && self.probe.keeps_right() { self.table.unmarked() } else { Vec::new() };
+            let rest = if last { self.alone() } else { Vec::new() };
             self.given = self.probe.given_before.load(Ordering::Acquire).min(rest.len());
             self.rest = Some(rest);
         }
         let Some(rest) = &self.rest else { return Ok(true) };
         let end = rest.len().min(self.given + batch_rows());
         let seq = (self.given / batch_rows()) as u64;
-        self.emit_rest(&rest[self.given..end], seq, out)?;
+        out.emit(Batch { seq, ..self.without_left(&rest[self.given..end]) })?;
         self.given = end;
         Ok(self.given == self.rest.as_ref().map_or(0, Vec::len))
     }

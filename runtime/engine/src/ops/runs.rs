@@ -29,6 +29,22 @@ impl Runs {
         Ok(Runs { spill: Spill::new(node, budget)?, count: 0 })
     }
 
+    /// Writes rows behind those of the open run.
+    pub(super) fn extend(&mut self, batch: &Batch) -> Result<(), RunError> {
+        for start in (0..batch.rows).step_by(BLOCK_ROWS) {
+            let rows = (batch.rows - start).min(BLOCK_ROWS);
+            let columns = batch.columns.iter().map(|column| column.slice(start, rows)).collect();
+            let saved = Saved::Rows { batches: vec![Batch::new(columns, rows, 0)], arrivals: Vec::new() };
+            self.spill.write(self.count, &saved.archive()?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the open run.
+    pub(super) fn end(&mut self) {
+        self.count += 1;
+    }
+
     /// Writes rows, in this order, as a run.
     pub(super) fn add(&mut self, rows: &RowStore, order: &[RowRef]) -> Result<(), RunError> {
         for some in order.chunks(BLOCK_ROWS) {

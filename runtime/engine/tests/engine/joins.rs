@@ -8,7 +8,7 @@ use dfc_ir::{Expr, Schema, Site, StagePlan, Type, Value};
 
 use crate::support::*;
 
-const KINDS: [JoinKind; 6] =
+pub const KINDS: [JoinKind; 6] =
     [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
 
 pub fn right_schema() -> Schema {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dfc_engine::{MemoryConnectors, RunError, RunOptions, Silent, run_with};
-use dfc_ir::plan::OptionValue;
+use dfc_ir::plan::{JoinKind, MatchMode, OptionValue};
 use dfc_ir::stage::{Partition, StageInput, StageOp};
 use dfc_ir::{Schema, StagePlan, Value};
 
@@ -130,4 +130,76 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = run_with(&tables, &distinct(&[0], Vec::new()), options, Arc::new(Silent)).unwrap_err();
     assert_eq!(error.code(), "R0404");
     assert!(error.to_string().contains("/state`") && error.help().unwrap().contains("make room"), "{error}");
+}
+
+/// Runs a join with so much memory.
+fn joined(
+    plan: &StagePlan,
+    [left, right]: [Vec<dfc_batch::Batch>; 2],
+    parallelism: usize,
+    memory: Option<u64>,
+) -> Result<(Vec<Row>, bool), RunError> {
+    let tables = MemoryConnectors::default();
+    tables.put("in", left);
+    tables.put("right", right);
+    let folder = tempfile::tempdir().unwrap();
+    let spill_folder = folder.path().join("state");
+    let options = RunOptions { memory, spill_folder: spill_folder.clone(), ..options(parallelism) };
+    let summary = run_with(&tables, plan, options, Arc::new(Silent))?;
+    let said = summary.operators.iter().any(|o| o.note.as_ref().is_some_and(|note| note.contains("joined on disk")));
+    assert_eq!(said, spill_folder.exists());
+    assert!(!said || std::fs::read_dir(&spill_folder).unwrap().next().is_none(), "nothing stays");
+    Ok((rows(&crate::joins::output_schema(), &tables.get("out").expect("the sink has finished")), said))
+}
+
+/// All kinds, rows, partners and what is left over in the order that they have in memory.
+#[test]
+fn a_right_side_on_disk_gives_the_same_rows_in_the_same_order() {
+    let mut rng = Rng(41);
+    let schema = left_schema();
+    let kinds = crate::joins::KINDS;
+    for (turn, keys) in [7, 300, 4_000, 1].into_iter().enumerate() {
+        let left = left_rows(&mut rng, 3_000, keys);
+        let right = left_rows(&mut rng, [120, 2_000, 9_000, 0][turn], keys);
+        for kind in kinds {
+            for matches in [MatchMode::All, MatchMode::First] {
+                let mut join = crate::joins::join(kind, &schema, &schema);
+                join.matches = matches;
+                let plan = crate::joins::plan_of(join);
+                let sides = |rng: &mut Rng| [batches(&schema, &left, rng, 300), batches(&schema, &right, rng, 200)];
+                let (expected, on_disk) = joined(&plan, sides(&mut rng), 2, None).unwrap();
+                assert!(!on_disk);
+                for (parallelism, memory) in [(1, 1), (3, 1), (2, 60_000), (2, 1 << 30)] {
+                    let (found, on_disk) = joined(&plan, sides(&mut rng), parallelism, Some(memory)).unwrap();
+                    assert!(
+                        found == expected,
+                        "{kind:?} {matches:?} by {keys} keys, {memory} bytes, {parallelism} tasks"
+                    );
+                    assert_eq!(on_disk, memory == 1 && !right.is_empty() || memory == 60_000 && right.len() > 1_000);
+                }
+            }
+        }
+    }
+}
+
+/// Right rows of one key that don't fit together are told by name; so is a join that may reject rows.
+#[test]
+fn a_right_side_that_cannot_be_divided_is_named() {
+    let schema = left_schema();
+    let row = |n: i128| vec![Value::Int(7), Value::string(format!("a text longer than twelve {n}")), Value::Int(n)];
+    let right: Vec<Row> = (0..2_000).map(row).collect();
+    let refused = |change: &dyn Fn(&mut dfc_ir::plan::Join)| {
+        let mut join = crate::joins::join(JoinKind::Inner, &schema, &schema);
+        change(&mut join);
+        let mut rng = Rng(5);
+        let sides = [batches(&schema, &right[..3], &mut rng, 2), batches(&schema, &right, &mut rng, 200)];
+        joined(&crate::joins::plan_of(join), sides, 2, Some(1)).unwrap_err()
+    };
+    let error = refused(&|_| {});
+    assert_eq!(error.code(), "R0404");
+    assert!(error.to_string().contains("right rows of one key are joined in memory"), "{error}");
+    let error = refused(&|join| join.required = true);
+    assert_eq!(error.code(), "R0404");
+    assert!(error.to_string().contains("since it may reject rows, whose places are lost on disk"), "{error}");
+    assert_eq!(refused(&|join| join.matches = MatchMode::One).code(), "R0404");
 }
