@@ -158,11 +158,14 @@ fn a_right_side_on_disk_gives_the_same_rows_in_the_same_order() {
     let mut rng = Rng(41);
     let schema = left_schema();
     let kinds = crate::joins::KINDS;
-    for (turn, keys) in [7, 300, 4_000, 1].into_iter().enumerate() {
-        let left = left_rows(&mut rng, 3_000, keys);
-        let right = left_rows(&mut rng, [120, 2_000, 9_000, 0][turn], keys);
+    for (turn, keys) in [7, 300, 1_000, 1].into_iter().enumerate() {
+        let left = left_rows(&mut rng, 1_200, keys);
+        let right = left_rows(&mut rng, [120, 1_500, 2_500, 0][turn], keys);
         for kind in kinds {
             for matches in [MatchMode::All, MatchMode::First] {
+                if matches == MatchMode::First && !matches!(kind, JoinKind::Inner | JoinKind::Left) {
+                    continue;
+                }
                 let mut join = crate::joins::join(kind, &schema, &schema);
                 join.matches = matches;
                 let plan = crate::joins::plan_of(join);
