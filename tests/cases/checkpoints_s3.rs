@@ -35,7 +35,8 @@ fn killed_and_started_again_from_a_bucket() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        std::thread::sleep(Duration::from_millis(300 + random.below(900) as u64));
+        // Longer and longer: a machine with much to do takes its time to the first checkpoint.
+        std::thread::sleep(Duration::from_millis(300 + 100 * kill + random.below(900) as u64));
         // It is this test's own child; it may have ended before.
         let _ = child.kill();
         let output = child.wait_with_output().expect("ends");

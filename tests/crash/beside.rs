@@ -194,7 +194,7 @@ fn a_process_that_wakes_beside_its_successor_is_stopped() {
         std::thread::sleep(Duration::from_millis(random.below(700) as u64));
         signal(&first, "-CONT");
         // Where the first one's last checkpoint stood when it was stopped both come to the end, and do the same there.
-        let mut ended = 0;
+        let (mut ended, mut anew) = (0, false);
         for (name, mut child) in [("first", first), ("second", second)] {
             let begun = Instant::now();
             while child.try_wait().expect("the test's own child").is_none() {
@@ -203,12 +203,17 @@ fn a_process_that_wakes_beside_its_successor_is_stopped() {
             }
             let output = child.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&output.stderr);
+            // The first one had come to its end and was only about to go: the second is another run of the job, which inserts all rows again.
+            anew |= output.status.success() && name == "second" && !said.contains("going on from checkpoint");
             match output.status.code() {
                 Some(0) => ended += 1,
                 // The manifest's number, the target's ledger, rows that are gone or files that are there tell that there is another one.
                 Some(1) if ["R0504", "R0603", "R0218", "R0205"].iter().any(|code| said.contains(code)) => fenced += 1,
                 code => panic!("seed {seed}: the {name} ended with {code:?}: {said}"),
             }
+        }
+        if anew {
+            continue;
         }
         if ended == 0 {
             let last = dfc(dir.path(), &["run", "p.df"]);

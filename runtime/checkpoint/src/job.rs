@@ -188,6 +188,15 @@ impl Job {
         Ok(manifest)
     }
 
+    /// Takes the next number without a checkpoint. Whoever else goes on from where this run does, a process that was stopped, given up for dead
+    /// and wakes up, has no number any more that it could publish under: what it has left behind may be removed from now on.
+    ///
+    /// # Errors
+    /// `Lost`: it was faster, and this run has to begin again. When the storage can't be written.
+    pub fn fence(&self) -> Result<(), Error> {
+        self.give_up(self.next_number())
+    }
+
     /// Takes a number without a checkpoint. One of this run's own that exists after all (the answer was lost) stays.
     fn give_up(&self, number: u64) -> Result<(), Error> {
         let bytes = [GIVEN_UP, self.writer.as_bytes(), b"\n"].concat();

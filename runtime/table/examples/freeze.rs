@@ -1,4 +1,5 @@
-//! How long a task stands still at a barrier with a large table of groups, and what it pays afterwards (D11, D13).
+//! How long a task stands still at a barrier with a large table of groups, what it pays afterwards, and how long tasks take to get the table
+//! back (D11, D13).
 //!
 //! `cargo run --release -p dfc-table --example freeze [GROUPS]`: GROUPS keys (12,000,000: more than 1 GiB), frozen again and again while
 //! groups are touched and another thread archives what was frozen.
@@ -81,4 +82,31 @@ fn main() {
     }
     drop(to);
     println!("{:.2} GB archived", archiving.join().expect("archived") as f64 / 1e9);
+    let pieces = table.freeze(true).split(PIECE).expect("keys");
+    let parts: Vec<Vec<u8>> = pieces.into_iter().map(|piece| piece.archive().expect("it can be archived")).collect();
+    drop(table);
+    let tasks = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let begun = Instant::now();
+    in_shares(tasks, |task| {
+        let mut share = GroupTable::new(&spec());
+        share.take_share(&spec(), &parts, task, tasks).expect("the parts fit");
+    });
+    println!("{tasks} tasks take their shares out of the parts in {:.2} s", begun.elapsed().as_secs_f64());
+    let begun = Instant::now();
+    in_shares(tasks, |task| {
+        let whole = GroupTable::from_parts(&spec(), &parts).expect("the parts fit");
+        GroupTable::new(&spec()).merge_partition(&whole, task, tasks).expect("merged");
+    });
+    println!("  the long way, through the whole table: {:.2} s", begun.elapsed().as_secs_f64());
+}
+
+fn in_shares(tasks: usize, work: impl Fn(usize) + Sync) {
+    std::thread::scope(|scope| {
+        (0..tasks).for_each(|task| {
+            drop(scope.spawn({
+                let work = &work;
+                move || work(task)
+            }))
+        });
+    });
 }

@@ -69,7 +69,12 @@ impl GroupTable {
         // Values beside the rows, and the one group without a key, are few: they take the long way.
         if spec.keys.is_empty() || !self.is_in_rows() {
             let whole = GroupTable::from_parts(spec, parts)?;
-            return self.merge_partition(&whole, part, of).map(drop).map_err(ShareError::Value);
+            self.merge_partition(&whole, part, of).map_err(ShareError::Value)?;
+            if spec.keys.is_empty() {
+                // It is there from the start, so that it was given on has to be known.
+                self.forget_before(whole.first());
+            }
+            return Ok(());
         }
         let bytes: Vec<_> = parts.iter().map(|part| aligned(part.as_ref())).collect();
         let archives = bytes.iter().enumerate().map(|(number, bytes)| self.fitting(number, bytes));

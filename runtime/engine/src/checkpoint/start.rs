@@ -131,6 +131,8 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
         }
         (error, _) => error,
     })?);
+    // Before anything is removed that a run before this one, which may only have been stopped, could still name.
+    job.fence().map_err(RunError::Checkpoint)?;
     Ok(Ok(Begun {
         job,
         lineage,

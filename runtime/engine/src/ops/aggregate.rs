@@ -277,7 +277,8 @@ impl Operator for Final {
         if self.spec.keys.is_empty() && !self.results.is_empty() {
             self.table = None;
         }
-        let first = *self.giving.get_or_insert(0);
+        let given = self.table.as_ref().map_or(0, GroupTable::first);
+        let first = *self.giving.get_or_insert(given);
         let batch = match self.results.pop_front() {
             Some(batch) => Some(batch),
             None => self.next_results(first)?,

@@ -179,6 +179,52 @@ fn keys_that_came_are_kept() {
     }
 }
 
+/// From any number of tasks to any other, 1 to 8 each: state is dealt out anew and none of it is lost or dealt twice.
+#[test]
+fn any_number_of_tasks_goes_on_from_any_other() {
+    let (plan, output) = aggregates::plan_by(&[0], 100);
+    let input = input(10, 2_000, 300);
+    let tables = dfc_engine::MemoryConnectors::default();
+    tables.put("in", input.clone());
+    run(&tables, &plan, 2).unwrap_or_else(|e| panic!("{e}"));
+    let whole = sorted(rows(&output, &tables.get("out").expect("the sink has finished")));
+    let mut resumed = 0;
+    for (before, after) in (1..=8).flat_map(|before| (1..=8).map(move |after| (before, after))) {
+        let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
+        world.put("in", input.clone());
+        let watch = Arc::new(Watch::default());
+        for (fuse, parallelism) in [(45, before), (-1, after)] {
+            world.fuse(fuse);
+            let ran = run_with(&world, &often(plan.clone()), checkpointed(folder.path(), parallelism), watch.clone());
+            assert_eq!(ran.is_err(), fuse > 0, "{before} to {after}: {:?}", ran.err());
+        }
+        assert_eq!(sorted(rows(&output, &world.rows("out"))), whole, "{before} to {after}");
+        resumed += watch.resumed.load(Ordering::Relaxed);
+    }
+    assert!(resumed > 48, "{resumed} of 64 went on from a checkpoint");
+}
+
+/// A table is stored in parts that say what changed, and after 16 of them whole: however many checkpoints there were, a restart reads no more.
+#[test]
+fn chains_of_parts_are_bounded() {
+    let (mut plan, _) = aggregates::plan_by(&[0], 100);
+    let every = CheckpointSettings { retain: 10_000, interval_ms: 1, tolerate: 1_000, ..CheckpointSettings::default() };
+    plan.job.checkpoint = Some(every);
+    let rows = left_rows(&mut Rng(11), 30_000, 400);
+    let input = batches(&left_schema(), &rows, &mut Rng(12), 12);
+    let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
+    world.fuse(input.len() as i64 - 5);
+    world.put("in", input);
+    run_with(&world, &plan, checkpointed(folder.path(), 2), Arc::new(Watch::default())).expect_err("the lights go out");
+    let place = Place::open(None, folder.path()).expect("a place");
+    let all = dfc_checkpoint::Checkpoints::new(place, &plan.job.name).manifests().expect("manifests");
+    let whole = all.iter().filter_map(|(_, manifest)| manifest.as_ref().ok());
+    let operators = whole.flat_map(|manifest| &manifest.stages).flat_map(|stage| &stage.operators);
+    let longest = operators.filter(|operator| operator.kind == "groups").map(|operator| operator.parts.len()).max();
+    assert!(all.len() > 20, "{} checkpoints", all.len());
+    assert!(longest.is_some_and(|parts| parts > 8 && parts <= 16), "{longest:?} parts");
+}
+
 /// Rows are applied while further ones are read, long before a checkpoint is due, where the target says that it is worth it.
 #[test]
 fn a_target_that_has_nothing_to_do_is_given_rows_early() {

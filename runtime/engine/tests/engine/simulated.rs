@@ -503,8 +503,11 @@ const ELSEWHERE: [(Planted, &str, &str); 3] = [
 ];
 
 /// What only one of the jobs shows, or shows so much more often that it is looked for there alone.
-const BEST_SEEN: [(Planted, &str); 2] =
-    [(Planted::BarrierBeforeBufferedRows, "sort, then any"), (Planted::StateLost, "groups by [0]")];
+const BEST_SEEN: [(Planted, &str); 3] = [
+    (Planted::BarrierBeforeBufferedRows, "sort, then any"),
+    (Planted::EndedInputBlocks, "diamond"),
+    (Planted::StateLost, "groups by [0]"),
+];
 
 /// Whether a fault is looked for here: `DFC_FAULT` asks for one alone.
 fn is_looked_for(fault: Planted) -> bool {
