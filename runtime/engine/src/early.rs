@@ -59,16 +59,16 @@ pub(crate) fn row_filter(
         let pass = move |columns, rows| test.evaluate(&Batch::new(columns, rows, 0), &mut Vec::new()).kept;
         conditions.push(Condition { columns, pass: Arc::new(pass), possible });
     }
-    if let Some((table, columns)) = asked.partners {
-        if let Some(table) = tables.get(table) {
-            let table = table.clone();
-            let pass = move |columns: Vec<ArrayRef>, rows| {
-                // A stage reads nothing before its tables are complete.
-                let found = table.get()?.get()?.partnered(&columns, rows);
-                (found.len() < rows).then_some(found)
-            };
-            conditions.push(Condition { columns, pass: Arc::new(pass), possible: None });
-        }
+    if let Some((table, columns)) = asked.partners
+        && let Some(table) = tables.get(table)
+    {
+        let table = table.clone();
+        let pass = move |columns: Vec<ArrayRef>, rows| {
+            // A stage reads nothing before its tables are complete.
+            let found = table.get()?.get()?.partnered(&columns, rows);
+            (found.len() < rows).then_some(found)
+        };
+        conditions.push(Condition { columns, pass: Arc::new(pass), possible: None });
     }
     (!conditions.is_empty()).then_some(RowFilter(conditions))
 }

@@ -30,7 +30,7 @@ pub(super) const BATCH: usize = 16 << 10;
 /// Rows whose conditions are asked before their other columns are read.
 const WINDOW: u64 = 16 * BATCH as u64;
 /// Of so many row groups one has its conditions asked even where they drop little: it may be different there.
-const AGAIN: usize = 16;
+const AGAIN: usize = 64;
 
 /// What is read of a file, and how.
 pub(super) struct Columns {

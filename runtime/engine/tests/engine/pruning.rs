@@ -103,7 +103,7 @@ fn condition(rng: &mut Rng, fields: &Schema, times: u64, depth: u64) -> Expr {
             of(ExprKind::InList(Box::new(col(fields, column)), items), ty.nullable)
         }
         2 => binary(op, literal(rng), col(fields, column), Type::Bool),
-        0..=4 => binary(op, col(fields, column), literal(rng), Type::Bool),
+        1..=4 => binary(op, col(fields, column), literal(rng), Type::Bool),
         5 => {
             let x = deeper(rng);
             let nullable = x.ty.nullable;
