@@ -410,7 +410,7 @@ fn plain_views(
     // No byte equals what is more than one.
     let (quote, least) = (quote.map_or(u32::MAX, u32::from), u32::from(unless_empty));
     let (mut others, mut longest) = (0, 0);
-    for k in 0..BLOCK {
+    for (k, view) in views.iter_mut().enumerate() {
         let (start, len) = (bounds.starts[k], bounds.ends[k].wrapping_sub(bounds.starts[k]));
         let from = start as usize;
         let window = data.get(from..from + 16).and_then(|window| window.first_chunk());
@@ -418,7 +418,7 @@ fn plain_views(
         let is_plain = window.is_some() & (len >= least) & (len <= i32::MAX as u32) & (bytes as u32 & 0xff != quote);
         let inline = bytes & ((1u128 << (8 * len.min(INLINE as u32))) - 1);
         let long = u128::from(bytes as u32) | u128::from(start) << 64;
-        views[k] = if len <= INLINE as u32 { inline } else { long } << 32 | u128::from(len);
+        *view = if len <= INLINE as u32 { inline } else { long } << 32 | u128::from(len);
         longest = longest.max(if is_plain { len } else { 0 });
         others |= u64::from(!is_plain) << k;
     }

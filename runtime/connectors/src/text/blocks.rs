@@ -186,12 +186,16 @@ fn numbers_avx2(how: &Numbers, data: &[u8], bounds: &Bounds, out: &mut [i64; BLO
 /// Reads dates as [`time::date`] does; bit k of what it gives: field k is none.
 pub(crate) fn dates(data: &[u8], bounds: &Bounds, out: &mut [i32; BLOCK]) -> u64 {
     let mut bad = 0;
-    for k in 0..BLOCK {
-        let start = bounds.starts[k] as usize;
-        let text = data.get(start..start + 10).and_then(|bytes| bytes.first_chunk());
-        let (date, is_date) = text.map_or((0, false), time::ten_bytes);
-        out[k] = date;
-        bad |= u64::from(!is_date | (bounds.ends[k].wrapping_sub(bounds.starts[k]) != 10)) << k;
+    for (k, day) in out.iter_mut().enumerate() {
+        let text = data.get(bounds.starts[k] as usize..bounds.ends[k] as usize);
+        match text.and_then(|text| text.try_into().ok()) {
+            Some(text) => {
+                let (date, is_date) = time::ten_bytes(text);
+                *day = date;
+                bad |= u64::from(!is_date) << k;
+            }
+            None => bad |= 1 << k,
+        }
     }
     bad
 }

@@ -44,16 +44,17 @@ pub(crate) fn ten_bytes(text: &[u8; 10]) -> (i32, bool) {
     const FORM: u64 = u64::from_le_bytes(*b"00-00-00");
     const TOP: u64 = 0x8080_8080_8080_8080;
     let word = u64::from_le_bytes([y0, y1, a, m0, m1, b, d0, d1]) ^ FORM;
-    let (tens, ones) = (c0.wrapping_sub(b'0'), c1.wrapping_sub(b'0'));
-    let mut fits = ((word.wrapping_add(0x7676_7f76_767f_7676) | word) & TOP == 0) & (tens <= 9) & (ones <= 9);
+    let head = u64::from(u16::from_le_bytes([c0, c1])) ^ 0x3030;
+    let above = (word.wrapping_add(0x7676_7f76_767f_7676) | word | (head + 0x7676) | head) & TOP;
     // Each byte ten times, and the one after it: two digits are a number where the first of them stood.
     let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
     let two = |at: u32| (pairs >> (8 * at)) as usize & 0xff;
-    let century = usize::from(tens) * 10 + usize::from(ones);
+    let century = (head * 10 + (head >> 8)) as usize & 0xff;
     let year = YEARS[century & 127][two(0) & 127];
-    let day = DAYS[(year & 1) as usize][two(3) & 15][two(6) & 31];
-    fits &= (year != 0) & (day != 0) & (two(3) <= 12) & (two(6) <= 31);
-    ((year >> 1) as i32 + i32::from(day) - 719_164, fits)
+    let (month, day) = (two(3), two(6));
+    let number = DAYS[(year & 1) as usize][month & 15][day & 31];
+    let fits = (above == 0) & (month < 16) & (day < 32) & (year != 0) & (number != 0);
+    ((year >> 1) as i32 + i32::from(number) - 719_164, fits)
 }
 
 /// One and the days from 0001-01-01 to each year, and in the lowest bit whether it has a leap day. By century and year of it; the year 0 and
