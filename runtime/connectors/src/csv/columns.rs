@@ -328,7 +328,7 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     let mut block = [0; BLOCK];
     cells.blocks(|first, count, bounds| {
         let mut undone = !0 >> (BLOCK - count);
-        if simple && !(ty.nullable && !cx.nulls.is_empty()) && !cells.dialect.trim {
+        if simple && (!ty.nullable || cx.nulls.is_empty()) && !cells.dialect.trim {
             let quote = if cells.dressed { cells.dialect.quote } else { None };
             let (not_plain, longest) = plain_views(data, bounds, quote, ty.nullable, &mut block);
             undone &= not_plain;

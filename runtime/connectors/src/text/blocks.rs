@@ -220,7 +220,7 @@ mod tests {
                 data.push_str(after);
             }
             let data = data.as_bytes();
-            let mut check = |how: Numbers, name: &str, one: &dyn Fn(&[u8]) -> Option<i64>| {
+            let check = |how: Numbers, name: &str, one: &dyn Fn(&[u8]) -> Option<i64>| {
                 let (mut fast, mut plain) = ([0; BLOCK], [0; BLOCK]);
                 let unread = how.read(data, &bounds, &mut fast);
                 assert_eq!(how.read_here(data, &bounds, &mut plain), unread, "{name}");
