@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use dfc_checkpoint::{Checkpoints, Place};
+
 use crate::support::random::Random;
 use crate::support::{Output, binary, files_below, folder, read, run};
 
@@ -129,6 +131,13 @@ fn cut_off() -> tempfile::TempDir {
     dir
 }
 
+/// Whether the job had noted its end, and was only tidying up: the next run would be another one, which inserts all rows again.
+fn has_finished(dir: &Path) -> bool {
+    let at = Checkpoints::new(Place::open(None, dir).expect("a place"), "points");
+    let newest = at.newest(true).ok().flatten();
+    newest.is_some_and(|newest| at.applied().is_ok_and(|applied| applied.finished(&newest.lineage) >= newest.number))
+}
+
 /// What isn't as it should be after an action at a place.
 fn wrong(dir: &Path, point: &str, expected: &[Vec<String>]) -> Result<(), String> {
     let first = go(dir, Some(point));
@@ -137,9 +146,11 @@ fn wrong(dir: &Path, point: &str, expected: &[Vec<String>]) -> Result<(), String
         0 => {}
         -1 if kills => {}
         1 if first.stderr.contains("error[R0") => {}
+        // Before the run begins there is nothing that a panic could harm.
+        101 if point.starts_with("storage-read=panic") => {}
         code => return Err(format!("it ended with {code}: {}", first.stderr)),
     }
-    if first.code != 0 {
+    if first.code != 0 && !has_finished(dir) {
         let second = go(dir, None);
         if second.code != 0 {
             return Err(format!(

@@ -145,13 +145,15 @@ fn execute(
         threads => threads,
     };
     let begun = match &options.checkpoints {
-        Some(how) if plan.job.checkpoint.is_some() && options.limit_rows.is_none() => match begin(how, plan)? {
-            Ok(begun) => Some(begun),
-            Err(why) => {
-                job.observer.event(&Event::WithoutCheckpoints { why });
-                None
+        Some(how) if plan.job.checkpoint.is_some() && options.limit_rows.is_none() => {
+            match unbroken(|| begin(how, plan))? {
+                Ok(begun) => Some(begun),
+                Err(why) => {
+                    job.observer.event(&Event::WithoutCheckpoints { why });
+                    None
+                }
             }
-        },
+        }
         _ => None,
     };
     let mut options = options.clone();
@@ -334,6 +336,11 @@ fn supervised(
             Err(job.errors.conclude(failure, resumable))
         }
     }
+}
+
+/// The work's result; a panic as an error.
+fn unbroken<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broke_down("setup", panic.as_ref())))
 }
 
 /// Removes what a run that came to no checkpoint has made at its sinks, and forgets that its state began. Where a target still has its entry,

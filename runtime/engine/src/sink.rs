@@ -241,12 +241,14 @@ impl SinkPort {
             let pieces = match item {
                 Item::Pieces(pieces) => pieces,
                 Item::Barrier(number) => {
-                    let sealed = passing("spool-seal").and_then(|()| self.sink.seal(number)).and_then(|sealed| {
-                        passing("spool-sealed")?;
-                        Ok(sealed)
-                    });
+                    let sealed = passing("spool-seal").and_then(|()| self.sink.seal(number));
+                    let after = if sealed.is_ok() { passing("spool-sealed") } else { Ok(()) };
                     if let Some(to) = self.sealed.get() {
                         to(number, sealed);
+                        // What is closed stays closed: it belongs to the next checkpoint then.
+                        if let Err(error) = after {
+                            to(number, Err(error));
+                        }
                     }
                     Pieces::new()
                 }

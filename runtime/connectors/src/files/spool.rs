@@ -106,6 +106,8 @@ pub(crate) struct Spool {
     open: Vec<Open>,
     by_partition: HashMap<String, usize>,
     closed: Vec<Part>,
+    /// Why a part couldn't be closed: what was in it is gone.
+    lost: Option<ConnectError>,
 }
 
 impl Spool {
@@ -133,7 +135,8 @@ impl Spool {
             }
         }
         let (open, closed) = (Vec::new(), Vec::new());
-        Ok(Spool { name: name.into(), folder, prefix, next, roll, make, open, by_partition: HashMap::new(), closed })
+        let by_partition = HashMap::new();
+        Ok(Spool { name: name.into(), folder, prefix, next, roll, make, open, by_partition, closed, lost: None })
     }
 
     fn fail(&self) -> impl Fn(io::Error) -> ConnectError + use<> {
@@ -146,6 +149,7 @@ impl Spool {
     /// # Errors
     /// When they can't be written.
     pub(crate) fn write(&mut self, partition: &str, encoded: Encoded) -> Result<(), ConnectError> {
+        self.is_whole()?;
         let at = match self.by_partition.get(partition) {
             Some(&at) => at,
             None => self.begin(partition)?,
@@ -175,10 +179,23 @@ impl Spool {
         if let Some(moved) = self.open.get(at) {
             self.by_partition.insert(moved.partition.clone(), at);
         }
-        let mut checked = writer.close()?;
-        let crc = checked.seal().map_err(self.fail())?;
-        self.closed.push(Part { partition, path, bytes: checked.at(), crc });
-        Ok(())
+        let fail = self.fail();
+        let sealed = writer.close().and_then(|mut checked| Ok((checked.seal().map_err(fail)?, checked.at())));
+        match sealed {
+            Ok((crc, bytes)) => {
+                self.closed.push(Part { partition, path, bytes, crc });
+                Ok(())
+            }
+            Err(error) => {
+                // Its rows are in no part any more: no epoch without them may be sealed.
+                self.lost = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn is_whole(&self) -> Result<(), ConnectError> {
+        self.lost.clone().map_or(Ok(()), Err)
     }
 
     /// Bytes of the epoch, about.
@@ -190,8 +207,9 @@ impl Spool {
     /// Closes the epoch's parts, durably.
     ///
     /// # Errors
-    /// When that can't be done; what was closed belongs to the next epoch.
+    /// When that can't be done, or a part couldn't be closed once; what was closed belongs to the next epoch.
     pub(crate) fn seal(&mut self) -> Result<Vec<Part>, ConnectError> {
+        self.is_whole()?;
         while let Some(last) = self.open.len().checked_sub(1) {
             self.close(last)?;
         }
