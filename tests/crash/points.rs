@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use dfc_checkpoint::{Checkpoints, Place};
+use dfc_checkpoint::{Checkpoints, Kind, Place};
 
 use crate::support::random::Random;
 use crate::support::{Output, binary, files_below, folder, read, run};
@@ -134,7 +134,7 @@ fn cut_off() -> tempfile::TempDir {
 /// Whether the job had noted its end, and was only tidying up: the next run would be another one, which inserts all rows again.
 fn has_finished(dir: &Path) -> bool {
     let at = Checkpoints::new(Place::open(None, dir).expect("a place"), "points");
-    let newest = at.newest(true).ok().flatten();
+    let newest = at.newest(true).ok().flatten().filter(|newest| newest.kind == Kind::Terminal);
     newest.is_some_and(|newest| at.applied().is_ok_and(|applied| applied.finished(&newest.lineage) >= newest.number))
 }
 
