@@ -172,7 +172,11 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn a_process_that_wakes_beside_its_successor_is_stopped() {
     let mut fenced = 0;
-    for seed in 1..=8 {
+    for seed in 1..=30 {
+        // On some machines most jobs end before they can be stopped.
+        if seed > 8 && fenced > 1 {
+            break;
+        }
         let mut random = Random(seed);
         let dir = folder(&[("p.df", &pipeline(0, "")), ("in.csv", &input())]);
         let mut first = start(dir.path(), "", 1 + random.below(3));
@@ -182,6 +186,10 @@ fn a_process_that_wakes_beside_its_successor_is_stopped() {
         while newest() < 2 && first.try_wait().expect("the test's own child").is_none() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no checkpoint was taken");
             std::thread::sleep(Duration::from_millis(2));
+        }
+        // One that has ended can be stopped as long as nobody has asked how it ended.
+        if first.try_wait().expect("the test's own child").is_some() {
+            continue;
         }
         std::thread::sleep(Duration::from_millis(random.below(60) as u64));
         signal(&first, "-STOP");
