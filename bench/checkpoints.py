@@ -2,12 +2,13 @@
 """What checkpoints cost: without them, every 10 s and every 1 s, in alternating runs.
 
 usage: bench/checkpoints.py DATA [--dfc PATH] [--pairs N]
-       bench/checkpoints.py --groups N [--dfc PATH] [--pairs N]
+       bench/checkpoints.py --groups N [--times N] [--dfc PATH] [--pairs N]
 
 DATA holds lineitem.csv and its like (tpchgen-cli csv --scale-factor 1 --output-dir DATA): highcard and sync of examples/tpch.
 
-With `--groups N` the data is made: rows of N keys, each once, then three times as many of all keys (`all`) or of a twentieth of them
-(`few`, so that a twentieth of the state changes). 15,000,000 keys are more than 1 GiB of state, and 0.8 GB of file each.
+With `--groups N` the data is made: rows of N keys, each once, then `--times` (3) as many of all keys (`all`) or of the twentieth of them
+that came first (`few`, so that a twentieth of the state's pages changes). 15,000,000 keys are more than 1 GiB of state, and 0.8 GB of file each.
+All of the state is new at first and has to be stored once: what the rows after it cost alone is the difference between two `--times`.
 Besides, a run is killed when a checkpoint covers half of the rows, and what passes from the next start to the first row of each operator
 is printed.
 
@@ -52,14 +53,14 @@ def made(file):
     return {kind: text.replace("SETTING", "{ " + setting + " }") for kind, setting in KINDS.items()}, []
 
 
-def make(file, groups, few):
-    """Rows of so many keys: each once, in an order that jumps, then three times as many of all of them or of a twentieth."""
+def make(file, groups, times, few):
+    """Rows of so many keys: each once, in an order that jumps, then so many times as many of all of them or of the first twentieth."""
     with file.open("w") as out:
         out.write("k,v\n")
-        for start in range(0, 4 * groups, 100_000):
-            numbers = range(start, min(start + 100_000, 4 * groups))
+        for start in range(0, (1 + times) * groups, 100_000):
+            numbers = range(start, min(start + 100_000, (1 + times) * groups))
             of = groups // 20 if few and start >= groups else groups
-            out.write("".join(f"{i * 2654435761 % of},{i % 1000}\n" for i in numbers))
+            out.write("".join(f"{i % of * 2654435761 % groups},{i % 1000}\n" for i in numbers))
 
 
 def start(dfc, home, args, **how):
@@ -174,6 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path, nargs="?")
     parser.add_argument("--groups", type=int)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--dfc", default=str(ROOT / "target/release/dfc"))
     parser.add_argument("--pairs", type=int, default=10)
     args = parser.parse_args()
@@ -192,7 +194,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             file = folder / "rows.csv"
-            make(file, args.groups, workload == "few")
+            make(file, args.groups, args.times, workload == "few")
             texts, more = made(file)
             measure(dfc, workload, texts, more, args.pairs, folder)
             restart(dfc, folder / "1s", more, 2 * args.groups)

@@ -141,17 +141,25 @@ impl Job {
         self.notes().last.map_or(0, |last| last + 1)
     }
 
-    /// Writes a part, durably, under a name that no other run can use. `schema` identifies the form of its bytes.
+    /// Writes a part, durably, under a name that no other run can use. `schema` identifies the form of its bytes; `room` is memory for
+    /// their stored form, which the next part can use again.
     ///
     /// # Errors
     /// When it can't be written; nothing names it then.
-    pub fn write_part(&self, checkpoint: u64, name: &str, schema: u64, bytes: &[u8]) -> Result<Part, Error> {
-        let (stored, crc) = part::encode(schema, bytes);
+    pub fn write_part(
+        &self,
+        checkpoint: u64,
+        name: &str,
+        schema: u64,
+        bytes: &[u8],
+        room: &mut Vec<u8>,
+    ) -> Result<Part, Error> {
+        let crc = part::encode(schema, bytes, room);
         let name = format!("{checkpoint:010}-{}-{}", self.writer, names::safe_name(name));
-        self.storage().put(&self.part_name(&name), &stored)?;
+        self.storage().put(&self.part_name(&name), room)?;
         Ok(Part {
             name,
-            bytes: stored.len() as u64,
+            bytes: room.len() as u64,
             raw_bytes: bytes.len() as u64,
             crc,
             schema,

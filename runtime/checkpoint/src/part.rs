@@ -6,7 +6,7 @@
 //! ```
 //! Numbers are little-endian. The manifest has the CRC of all of it.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use crate::manifest::Part;
 
@@ -22,10 +22,11 @@ const LIKELY: u64 = 32;
 /// A piece of this many bytes is tried first: what doesn't shrink there is stored as it is.
 const SAMPLE: usize = 64 << 10;
 
-/// The stored form of `raw`, and its check sum.
-pub(crate) fn encode(schema: u64, raw: &[u8]) -> (Vec<u8>, u32) {
-    let mut bytes = vec![0; HEADER];
-    let codec = if shrinks(raw) && compress(raw, &mut bytes) { ZSTD } else { PLAIN };
+/// The stored form of `raw`, in memory that was used before, and its check sum.
+pub(crate) fn encode(schema: u64, raw: &[u8], bytes: &mut Vec<u8>) -> u32 {
+    bytes.clear();
+    bytes.resize(HEADER, 0);
+    let codec = if shrinks(raw) && compress(raw, bytes) { ZSTD } else { PLAIN };
     if codec == PLAIN {
         bytes.truncate(HEADER);
         bytes.extend_from_slice(raw);
@@ -39,8 +40,7 @@ pub(crate) fn encode(schema: u64, raw: &[u8]) -> (Vec<u8>, u32) {
     header.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
     header.extend_from_slice(&crc32fast::hash(&header).to_le_bytes());
     bytes[..HEADER].copy_from_slice(&header);
-    let crc = crc32fast::hash(&bytes);
-    (bytes, crc)
+    crc32fast::hash(bytes)
 }
 
 /// Whether compressing is worth a try: for large ones a piece from the middle says it.
@@ -52,7 +52,11 @@ fn shrinks(raw: &[u8]) -> bool {
 /// Adds the compressed form to `out`; whether it is at least a tenth smaller. What was added is of no use if it isn't.
 fn compress(raw: &[u8], out: &mut Vec<u8>) -> bool {
     let before = out.len();
-    zstd::stream::copy_encode(raw, &mut *out, LEVEL).is_ok() && out.len() - before < raw.len() / 10 * 9
+    out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+    let mut room = Cursor::new(out);
+    room.set_position(before as u64);
+    let packed = zstd::bulk::Compressor::new(LEVEL).and_then(|mut zstd| zstd.compress_to_buffer(raw, &mut room));
+    packed.is_ok_and(|bytes| bytes < raw.len() / 10 * 9)
 }
 
 /// A part as it is stored, every byte of it what the manifest says; still packed.
@@ -141,7 +145,8 @@ mod tests {
     }
 
     fn written(raw: &[u8]) -> (Part, Vec<u8>) {
-        let (stored, crc) = encode(7, raw);
+        let mut stored = Vec::new();
+        let crc = encode(7, raw, &mut stored);
         let part = Part {
             name: "p".into(),
             bytes: stored.len() as u64,

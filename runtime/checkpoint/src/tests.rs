@@ -47,8 +47,8 @@ fn begin(job: &Job) -> Result<Manifest, Error> {
 /// A checkpoint after another: a new part, the one of before taken over, and an epoch of a sink with a spooled file.
 fn next(job: &Job, before: &Manifest) -> Result<Manifest, Error> {
     let number = job.next_number().max(before.number + 1);
-    let mut parts = vec![job.write_part(number, "a b", SCHEMA, &content(number, 0))?];
-    let second = job.write_part(number, "big", SCHEMA, &content(number, 1))?;
+    let mut parts = vec![job.write_part(number, "a b", SCHEMA, &content(number, 0), &mut Vec::new())?];
+    let second = job.write_part(number, "big", SCHEMA, &content(number, 1), &mut Vec::new())?;
     parts.push(second);
     // Every second part lives through two checkpoints.
     parts.extend(before.parts().filter(|part| part.name.ends_with("-big") && part.created_by + 2 > number).cloned());

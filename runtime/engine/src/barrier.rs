@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use dfc_checkpoint::Part;
 use dfc_connect::{ConnectError, Sealed};
 use dfc_trial::{Planted, planted, turns};
+use rkyv::util::AlignedVec;
 
 use crate::exchange::{Held, Packet};
 use crate::schedule::{Scheduler, TaskId};
@@ -48,7 +49,7 @@ pub(crate) enum Content {
     /// As it was handed over.
     Saved(Saved),
     /// Archived, for a checkpoint that failed: its bytes and rows.
-    Archived(Vec<u8>, u64),
+    Archived(AlignedVec, u64),
     /// Stored, for a checkpoint that failed.
     Stored(Part),
 }

@@ -14,6 +14,8 @@ use dfc_checkpoint::StoredPart;
 use dfc_ir::stage::AggregateSpec;
 use dfc_table::{FrozenBytes, FrozenGroups, GroupTable};
 use dfc_trial::{Planted, planted};
+use rkyv::api::high::to_bytes_in;
+use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::RunError;
@@ -315,11 +317,20 @@ impl Saved {
     ///
     /// # Errors
     /// When it can't be archived.
-    pub(crate) fn archive(self) -> Result<Vec<u8>, RunError> {
+    pub(crate) fn archive(self) -> Result<AlignedVec, RunError> {
+        self.archive_in(AlignedVec::new())
+    }
+
+    /// The same in memory that was used before: what was in it is gone.
+    ///
+    /// # Errors
+    /// When it can't be archived.
+    pub(crate) fn archive_in(self, mut room: AlignedVec) -> Result<AlignedVec, RunError> {
+        room.clear();
         match self {
-            Saved::Groups(groups) => groups.archive().map_err(failed),
-            Saved::Table(table) => table.copy_whole().archive().map_err(failed),
-            Saved::Picked { batches, places, from } => picked(batches, &places, from).archive(),
+            Saved::Groups(groups) => groups.archive_in(room).map_err(failed),
+            Saved::Table(table) => table.copy_whole().archive_in(room).map_err(failed),
+            Saved::Picked { batches, places, from } => picked(batches, &places, from).archive_in(room),
             Saved::Rows { batches, arrivals } => {
                 let archive = RowsArchive {
                     stream: write_stream(&batches)?,
@@ -328,7 +339,7 @@ impl Saved {
                     arrival_packets: arrivals.iter().map(|(packet, _)| *packet).collect(),
                     arrival_rows: arrivals.iter().map(|(_, row)| *row).collect(),
                 };
-                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+                to_bytes_in::<_, rkyv::rancor::Error>(&archive, room).map_err(failed)
             }
             Saved::Seen { bytes, lengths } => {
                 let ends = key_lengths(&lengths).scan(0, |end, length| {
@@ -336,11 +347,11 @@ impl Saved {
                     Some(*end)
                 });
                 let archive = SeenArchive { bytes: bytes.parts().flatten().copied().collect(), ends: ends.collect() };
-                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+                to_bytes_in::<_, rkyv::rancor::Error>(&archive, room).map_err(failed)
             }
             Saved::Numbers(numbers) => {
                 let archive = NumbersArchive { numbers };
-                Ok(rkyv::to_bytes::<rkyv::rancor::Error>(&archive).map_err(failed)?.into_vec())
+                to_bytes_in::<_, rkyv::rancor::Error>(&archive, room).map_err(failed)
             }
         }
     }
@@ -390,7 +401,7 @@ where
     T::Archived: for<'a> rkyv::bytecheck::CheckBytes<rkyv::api::high::HighValidator<'a, rkyv::rancor::Error>>
         + Deserialize<T, rkyv::api::high::HighDeserializer<rkyv::rancor::Error>>,
 {
-    let mut aligned = rkyv::util::AlignedVec::<16>::new();
+    let mut aligned = AlignedVec::<16>::new();
     aligned.extend_from_slice(bytes);
     rkyv::from_bytes::<T, rkyv::rancor::Error>(&aligned).map_err(failed)
 }

@@ -83,7 +83,7 @@ fn main() {
     drop(to);
     println!("{:.2} GB archived", archiving.join().expect("archived") as f64 / 1e9);
     let pieces = table.freeze(true).split(PIECE).expect("keys");
-    let parts: Vec<Vec<u8>> = pieces.into_iter().map(|piece| piece.archive().expect("it can be archived")).collect();
+    let parts: Vec<_> = pieces.into_iter().map(|piece| piece.archive().expect("it can be archived")).collect();
     drop(table);
     let tasks = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let begun = Instant::now();

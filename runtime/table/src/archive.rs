@@ -10,10 +10,12 @@ use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, Value};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::util::AlignedVec;
+use rkyv::{Archive, Serialize};
 
 use crate::arena::FrozenBytes;
 use crate::estimate::Estimate;
+use crate::joined::Joined;
 use crate::key::{decode, encode, hash_key, skip};
 use crate::layout::StateKind;
 use crate::pages::FrozenPage;
@@ -43,6 +45,8 @@ pub struct FrozenGroups {
 struct Types {
     /// Of the keys' columns.
     keys: Vec<DataType>,
+    /// Bytes of every key, where they all have as many.
+    key_bytes: Option<usize>,
     /// Of each aggregate's argument.
     arguments: Vec<DataType>,
 }
@@ -66,7 +70,7 @@ pub(crate) fn damaged<T>(what: impl Into<String>) -> Result<T, DamagedState> {
     Err(DamagedState(what.into()))
 }
 
-#[derive(Archive, Serialize, Deserialize)]
+#[derive(Archive, Serialize)]
 pub(crate) struct GroupsArchive {
     layout: String,
     whole: bool,
@@ -74,17 +78,19 @@ pub(crate) struct GroupsArchive {
     pub(crate) gone: u64,
     /// Number of groups that earlier parts hold.
     pub(crate) first: u64,
-    pub(crate) keys: Vec<u8>,
+    #[rkyv(with = Joined)]
+    pub(crate) keys: FrozenBytes,
     pub(crate) lengths: Vec<u32>,
     /// Numbers of the pages that follow, one after another.
     pub(crate) numbers: Vec<u32>,
-    pub(crate) pages: Vec<u8>,
+    #[rkyv(with = Joined)]
+    pub(crate) pages: Vec<FrozenPage>,
     /// Number of the sides that earlier pieces of the same freeze hold; with 0 those of earlier freezes are gone.
     first_side: u64,
     sides: Vec<SideArchive>,
 }
 
-#[derive(Archive, Serialize, Deserialize)]
+#[derive(Archive, Serialize)]
 struct SideArchive {
     aggregate: u32,
     form: u8,
@@ -145,7 +151,7 @@ impl GroupTable {
     fn types(&self) -> Arc<Types> {
         let keys = self.key_layout().parts.iter().map(|part| part.ty.clone()).collect();
         let arguments = self.aggregates.iter().map(|info| DataType::of(info.arg.ty.clone())).collect();
-        Arc::new(Types { keys, arguments })
+        Arc::new(Types { keys, key_bytes: self.key_layout().fixed_bytes, arguments })
     }
 
     /// What must be equal for bytes to fit: types of keys and arguments, functions, and where the states lie.
@@ -331,6 +337,9 @@ impl FrozenGroups {
 
     /// Bytes of each key.
     fn lengths(&self) -> Result<Vec<u32>, DamagedState> {
+        if let Some(bytes) = self.types.key_bytes {
+            return Ok(vec![bytes as u32; self.groups]);
+        }
         let mut lengths = Vec::with_capacity(self.groups);
         let mut parts = self.keys.parts();
         let mut rest: &[u8] = &[];
@@ -404,11 +413,17 @@ impl FrozenGroups {
     ///
     /// # Errors
     /// When there are more than an archive can hold (2 GiB).
-    pub fn archive(self) -> Result<Vec<u8>, DamagedState> {
-        let mut pages = Vec::with_capacity(self.pages.len() * self.page_bytes);
-        self.pages.iter().for_each(|page| pages.extend_from_slice(page.bytes()));
-        let mut keys = Vec::with_capacity(self.keys.len());
-        self.keys.parts().for_each(|part| keys.extend_from_slice(part));
+    pub fn archive(self) -> Result<AlignedVec, DamagedState> {
+        self.archive_in(AlignedVec::new())
+    }
+
+    /// The same in memory that was used before: what was in it is gone.
+    ///
+    /// # Errors
+    /// When there are more than an archive can hold (2 GiB).
+    pub fn archive_in(self, mut room: AlignedVec) -> Result<AlignedVec, DamagedState> {
+        room.clear();
+        room.reserve(self.memory_bytes() + self.groups * size_of::<u32>() + ROOM);
         let sides = (self.first_side..self.last_side).filter_map(|side| self.sides.get(side));
         let argument = |aggregate: u32| &self.types.arguments[aggregate as usize];
         let archive = GroupsArchive {
@@ -416,15 +431,15 @@ impl FrozenGroups {
             whole: self.whole,
             gone: self.gone as u64,
             first: self.first as u64,
-            keys,
+            keys: self.keys,
             numbers: self.pages.iter().map(|page| page.number as u32).collect(),
-            pages,
+            pages: self.pages,
             first_side: self.first_side as u64,
             sides: sides.map(|(of, side)| archive_side(side, *of, argument(*of))).collect(),
             layout: self.layout,
         };
-        let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&archive);
-        bytes.map(|bytes| bytes.into_vec()).map_err(|error| DamagedState(format!("it can't be archived: {error}")))
+        let bytes = rkyv::api::high::to_bytes_in::<_, rkyv::rancor::Error>(&archive, room);
+        bytes.map_err(|error| DamagedState(format!("it can't be archived: {error}")))
     }
 }
 
@@ -471,10 +486,13 @@ pub(crate) fn aligned(bytes: &[u8]) -> Aligned<'_> {
     if bytes.as_ptr().align_offset(ALIGNMENT) == 0 {
         return Aligned::There(bytes);
     }
-    let mut copy = rkyv::util::AlignedVec::new();
+    let mut copy = AlignedVec::new();
     copy.extend_from_slice(bytes);
     Aligned::Copied(copy)
 }
+
+/// Bytes of an archive beside its lists, about.
+const ROOM: usize = 4096;
 
 /// What rkyv wants at most.
 const ALIGNMENT: usize = 16;
@@ -482,7 +500,7 @@ const ALIGNMENT: usize = 16;
 /// Bytes that lie as rkyv wants them.
 pub(crate) enum Aligned<'b> {
     There(&'b [u8]),
-    Copied(rkyv::util::AlignedVec<ALIGNMENT>),
+    Copied(AlignedVec<ALIGNMENT>),
 }
 
 impl std::ops::Deref for Aligned<'_> {

@@ -10,6 +10,7 @@ mod estimate;
 mod finish;
 pub mod fixed;
 mod join;
+mod joined;
 mod key;
 mod layout;
 mod pages;

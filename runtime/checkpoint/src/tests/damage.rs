@@ -189,7 +189,7 @@ fn on_a_real_disk() {
     assert_eq!(error.code(), "R0502");
     let (lineage, number) = job.begin_lineage();
     let print = PlanPrint { job: "shop/../x".into(), operators: vec![] };
-    let part = job.write_part(number, "p", SCHEMA, &[1; 100_000]).expect("a part");
+    let part = job.write_part(number, "p", SCHEMA, &[1; 100_000], &mut Vec::new()).expect("a part");
     let mut manifest = Manifest::new(Kind::Regular, number, lineage, print);
     let operators = vec![OperatorState { node: "a".into(), kind: "k".into(), parts: vec![part.clone()] }];
     manifest.stages.push(StageState { name: "s".into(), ended: false, operators });

@@ -77,7 +77,8 @@ fn race(seeds: std::ops::Range<u64>) -> (u64, u64) {
                     let Some((job, from)) = runs[at].take() else { continue };
                     // Some numbers are abandoned before.
                     let number = job.next_number() + chance(3);
-                    let part = job.write_part(number, "p", SCHEMA, &content(number, 0)).expect("a part");
+                    let part =
+                        job.write_part(number, "p", SCHEMA, &content(number, 0), &mut Vec::new()).expect("a part");
                     let mut manifest = Manifest::new(Kind::Regular, number, from.lineage.clone(), print());
                     let operators = vec![OperatorState { node: "a".into(), kind: "k".into(), parts: vec![part] }];
                     manifest.stages.push(StageState { name: "s".into(), ended: false, operators });

@@ -15,6 +15,7 @@ use dfc_checkpoint::{
 use dfc_connect::Sealed;
 use dfc_ir::plan::CheckpointSettings;
 use dfc_trial::{Planted, planted, turns};
+use rkyv::util::AlignedVec;
 
 use super::apply::Applier;
 use crate::RunError;
@@ -486,13 +487,15 @@ impl Coordinator {
                 }
             }
         }
+        // One after another in the same memory: what is new from the system has to be cleared by it.
+        let (mut room, mut stored_room) = (AlignedVec::new(), Vec::new());
         for item in pending.iter_mut() {
             turns::pass();
-            let content = std::mem::replace(&mut item.content, Content::Archived(Vec::new(), 0));
+            let content = std::mem::replace(&mut item.content, Content::Archived(AlignedVec::new(), 0));
             let (bytes, rows) = match content {
                 Content::Saved(saved) => {
                     let rows = saved.rows();
-                    (saved.archive()?, rows)
+                    (saved.archive_in(std::mem::take(&mut room))?, rows)
                 }
                 Content::Archived(bytes, rows) => (bytes, rows),
                 Content::Stored(part) => {
@@ -505,8 +508,9 @@ impl Coordinator {
             self.parts += 1;
             let (slot, kind, copy) = (&stage.slots[item.key.slot], item.key.kind.name(), item.key.copy);
             let name = format!("{slot}-{kind}-{copy}-{}", self.parts);
-            match self.checkpoints.write_part(number, &name, STATE_SCHEMA, &bytes) {
+            match self.checkpoints.write_part(number, &name, STATE_SCHEMA, &bytes, &mut stored_room) {
                 Ok(part) => {
+                    room = bytes;
                     written += part.bytes;
                     let part = dfc_checkpoint::Part { rows, ..part };
                     change(next, &item.key, item.change, part.clone());
@@ -577,7 +581,7 @@ enum Flown {
 }
 
 /// Bytes of state that are made one part, about.
-const PART_BYTES: usize = 256 << 20;
+const PART_BYTES: usize = 32 << 20;
 
 /// State in pieces that are stored one after another.
 fn in_pieces(pending: Pending) -> Result<Vec<Pending>, RunError> {
