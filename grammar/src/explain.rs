@@ -442,6 +442,9 @@ impl<'s, 'a> Place<'s, 'a> {
                 Sym::String(path) if self.word == Word::Source => {
                     format!("name the connector that reads it: `csv(\"{path}\")`, `jsonl(\"…\")`, `parquet(\"…\")`")
                 }
+                _ if line && self.after().is_some_and(|next| next.is(T::Pipe)) => {
+                    format!("take the {} out: the chain goes on with `|>`", self.here_text())
+                }
                 _ => "begin with a stream, `union(a, b)` or `rejected(a)`; values are computed in operators: `|> derive(total: …)`".into(),
             });
         Some((Some(fault), Repair::Region))
@@ -483,7 +486,11 @@ impl<'s, 'a> Place<'s, 'a> {
             mark.span,
             format!("expected {what} after {text}"),
             format!("expected {what} after this"),
-        );
+        )
+        .help(match self.word {
+            Word::Record => "write one, such as `string`, `int64` or `date?`",
+            _ => "write one, or take the line out",
+        });
         // The next line is a field of its own.
         let repair = match self.word == Word::Record && mark.is(T::Colon) {
             true => Repair::Replace(self.at - 1, vec![Sym::Error, name.sym.clone()]),
@@ -558,7 +565,9 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
     let word = first.text(text);
     let all = clauses::items();
     let known = ITEM_WORDS.iter().any(|(item, _)| *item == word);
-    if let Some(form) = clauses::foreign_item(word).filter(|_| first.kind == TokenKind::Name) {
+    let second = tokens[1..].iter().find(|token| !token.kind.is_trivia()).filter(|token| token.kind == TokenKind::Name);
+    let name = second.map(|token| token.text(text));
+    if let Some(form) = clauses::foreign_item(word, name).filter(|_| first.kind == TokenKind::Name) {
         let message = format!("{} does not begin an item", shown(word));
         return SyntaxError::new(error::UNKNOWN_ITEM, first.span, message, "not an item").help(form);
     }

@@ -247,8 +247,8 @@ fn read_date(text: &str, date: &str) -> Result<i32, (String, &'static str)> {
         ));
     };
     if year == 0 || !(1..=12).contains(&month) {
-        let what = if year == 0 { "a year 0" } else { "such a month" };
-        return Err((format!("`{text}` does not exist: there is not {what}"), "no such date"));
+        let what = if year == 0 { "year 0".to_owned() } else { format!("month {month}") };
+        return Err((format!("`{text}` does not exist: there is no {what}"), "no such date"));
     }
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {

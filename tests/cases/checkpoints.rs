@@ -34,7 +34,7 @@ fn job() -> (tempfile::TempDir, String) {
     })
     .expect("begins");
     for number in 1..=3u64 {
-        let part = job.write_part(number, "groups", 1, &[7; 5000]).expect("a part");
+        let part = job.write_part(number, "groups", 1, &[7; 5000], &mut Vec::new()).expect("a part");
         let split =
             |split: &str, position: Value, ended| SplitPosition { split: split.into(), position, ended, exact: true };
         let positions = Positions {

@@ -3,6 +3,7 @@
 //!
 //! An operator's own rule is in the modules below. It may not look at other items but through their names and fields.
 
+mod address;
 mod chain;
 mod ends;
 mod gone;

@@ -190,6 +190,16 @@ impl Graph<'_> {
             });
             return;
         }
+        // And so do one circle and one without a reader: its rows were to come into the circle, probably.
+        if let [item] = unread.as_slice()
+            && let [_] = self.cycles.problems.as_slice()
+            && let Some(problem) = self.problems.iter_mut().find(|problem| problem.code == "E0301")
+        {
+            let name = &item.key(db).name;
+            problem.help =
+                Some(format!("start it with `{name}`, which nothing reads: its rows must come from somewhere"));
+            return;
+        }
         for item in unread {
             let is_source = matches!(item.kind(db).as_ref(), ItemKind::Source(_));
             if is_source && !self.cycles.is_empty() {

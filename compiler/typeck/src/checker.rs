@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub depth: u32,
     /// Inside the condition of a filter.
     pub in_predicate: bool,
+    /// Inside an operand of a comparison whose other one is a field of one side of a join: the other side.
+    pub facing: Option<&'static str>,
     /// Names that an `or x is null` around keeps.
     pub nulls_kept: Vec<String>,
 }

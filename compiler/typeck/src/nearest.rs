@@ -131,6 +131,9 @@ pub const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
     ("arbitrary", "any_value"),
 ];
 
+/// What stands for a function that looks at the rows before.
+const NO_RUNNING_TOTAL: &str = "`aggregate(by: [day], total: sum(x))` for the total of each group: a function sees its own row only, and there are no window functions";
+
 /// Forms of SQL that are operators here: (the function there, what to write here).
 pub const FOREIGN_FORMS: &[(&str, &str)] = &[
     ("cast", "`x as int64`, without `cast`"),
@@ -173,6 +176,11 @@ pub const FOREIGN_FORMS: &[(&str, &str)] = &[
     ),
     ("rank", "`sort(desc(price))` and `take(10)` for the first ones: there are no window functions"),
     ("dense_rank", "`sort(desc(price))` and `take(10)` for the first ones: there are no window functions"),
+    ("cumsum", NO_RUNNING_TOTAL),
+    ("cum_sum", NO_RUNNING_TOTAL),
+    ("cumulative_sum", NO_RUNNING_TOTAL),
+    ("running_sum", NO_RUNNING_TOTAL),
+    ("running_total", NO_RUNNING_TOTAL),
     ("lag", "it with a `join` of the stream with itself: there are no window functions"),
     ("lead", "it with a `join` of the stream with itself: there are no window functions"),
     ("exists", "`|> join(other, on: …, kind: semi)`: rows that the other stream has too"),

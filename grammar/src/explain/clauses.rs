@@ -51,13 +51,17 @@ const ITEMS: &[(&str, &str)] = &[
     ("workflow", "job"),
 ];
 
-/// The item that another language's word stands for, with how it is written.
-pub(super) fn foreign_item(word: &str) -> Option<String> {
+/// The item that another language's word stands for, with how it is written; `name` is the word behind it.
+pub(super) fn foreign_item(word: &str, name: Option<&str>) -> Option<String> {
     let lower = word.to_lowercase();
     if lower == "rem" {
         return Some("a comment starts with `//`".to_owned());
     }
-    ITEMS.iter().find(|(theirs, _)| *theirs == lower).map(|(_, item)| form(item))
+    let (_, item) = ITEMS.iter().find(|(theirs, _)| *theirs == lower)?;
+    Some(match name {
+        Some(name) if *item == "job" => format!("write `job {name} {{}}`"),
+        _ => form(item),
+    })
 }
 
 /// How an item is written.

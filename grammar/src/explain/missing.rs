@@ -159,7 +159,10 @@ impl<'a> Place<'_, 'a> {
             let known = ITEM_WORDS.iter().any(|(word, _)| *word == self.source(symbol));
             let form = match known {
                 true => Some(clauses::form(self.source(symbol))),
-                false => clauses::foreign_item(self.source(symbol)).filter(|_| symbol.is_name()),
+                false => {
+                    let name = self.after().filter(|next| next.is_name()).map(|next| self.source(next));
+                    clauses::foreign_item(self.source(symbol), name).filter(|_| symbol.is_name())
+                }
             };
             let several = self.word == Word::Sink && self.after().is_some_and(|next| next.is(T::Pipe));
             if !several {
@@ -169,6 +172,10 @@ impl<'a> Place<'_, 'a> {
                         (Some(form), _) => form.to_owned(),
                         (None, true) => {
                             format!("a stream is named with `stream {name} = …`, a value with `const {name} = …`")
+                        }
+                        // A bullet before the next link.
+                        (None, false) if chain && self.after().is_some_and(|next| next.is(T::Pipe)) => {
+                            format!("take the {found} out: the chain goes on with `|>`")
                         }
                         (None, false) if chain => {
                             format!("the next operator of a chain stands after `|>`; {}", clauses::items())

@@ -385,17 +385,10 @@ fn short_form(e: &Expr, left: &[Column], right: &[Column]) -> Expr {
 /// What other tools take for a condition, a field alone or a list of fields: what it is, and what to write.
 fn no_condition(e: &Expr, left: &[Column], right: &[Column]) -> Option<(&'static str, String)> {
     let find = |columns: &[Column], name: &str| columns.iter().find(|c| c.name == name && !c.broken).cloned();
-    // A field of the other side that could be equal to it.
-    let partner = |columns: &[Column], ty: &Type| {
-        columns.iter().find(|c| c.ty.ty == *ty).map_or_else(|| "id".to_owned(), |c| written(&c.name))
-    };
     let (name, quoted) = match &e.kind {
         ExprKind::Name(name) => (name, false),
         ExprKind::Literal(Literal::String(text)) => (text, true),
-        ExprKind::List(_) => {
-            let help = "join equalities with `and`: `left.a == right.a and left.b == right.b`";
-            return Some(("a list, not a condition", help.to_owned()));
-        }
+        ExprKind::List(items) => return Some(("a list, not a condition", of_list(items, left, right))),
         _ => return None,
     };
     let shown = written(name);
@@ -412,6 +405,31 @@ fn no_condition(e: &Expr, left: &[Column], right: &[Column]) -> Option<(&'static
             format!("name the other side's field too: `on: left.{} == {shown}`", partner(left, &c.ty.ty)),
         )),
         (None, None) => None,
+    }
+}
+
+/// A field that could be equal to one of this type on the other side.
+fn partner(columns: &[Column], ty: &Type) -> String {
+    columns.iter().find(|c| c.ty.ty == *ty).map_or_else(|| "id".to_owned(), |c| written(&c.name))
+}
+
+/// What to write for `on: [id, day]`.
+fn of_list(items: &[Arg], left: &[Column], right: &[Column]) -> String {
+    let find = |columns: &[Column], name: &str| columns.iter().find(|c| c.name == name).map(|c| c.ty.ty.clone());
+    let equality = |item: &Arg| {
+        let ExprKind::Name(name) = &item.value.kind else { return None };
+        let shown = written(name);
+        Some(match (find(left, name), find(right, name)) {
+            (Some(_), Some(_)) if items.len() == 1 => shown,
+            (Some(_), Some(_)) => format!("left.{shown} == right.{shown}"),
+            (Some(ty), None) => format!("{shown} == right.{}", partner(right, &ty)),
+            (None, Some(ty)) => format!("left.{} == {shown}", partner(left, &ty)),
+            (None, None) => return None,
+        })
+    };
+    match items.iter().map(equality).collect::<Option<Vec<String>>>() {
+        Some(equalities) if !equalities.is_empty() => format!("write `on: {}`", equalities.join(" and ")),
+        _ => "join equalities with `and`: `left.a == right.a and left.b == right.b`".to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKin
 use dfc_ir::plan::{OptionValue, Secret};
 use dfc_ir::{Options, Type, Value};
 use dfc_stdlib::DateFormat;
+use dfc_typeck::nearest::nearest;
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
 
 use super::ItemContext;
@@ -62,6 +63,9 @@ impl ItemContext<'_> {
         if let OptionValue::Value(value) = &value {
             self.in_range(bound, param, value, &arg.value)?;
             self.well_formed(bound, param, value, &arg.value)?;
+        }
+        if let OptionValue::Secret(Secret::Given(text)) = &value {
+            self.address(bound, param, text, &arg.value)?;
         }
         Some(match value {
             OptionValue::Value(Value::Str(path)) if param.name == "path" => {
@@ -207,7 +211,7 @@ impl ItemContext<'_> {
             return self.secret(bound, param, ty, e);
         }
         if matches!(&ty.kind, TypeKind::Name(name) if name == "string")
-            && let Some(text) = as_written(e)
+            && let Some(text) = as_written(e, |name| self.is_declared(name))
         {
             let message = format!("`{}` of `{}` takes string, and this is no text", param.name, bound.operator.name);
             let at = self.loc(e.span);
@@ -223,6 +227,14 @@ impl ItemContext<'_> {
             checker.constant(e, &ty, &target)
         })?;
         Some(if value.is_null() { OptionValue::Absent } else { OptionValue::Value(value) })
+    }
+
+    /// Whether a name is that of a parameter or constant, or near to one.
+    fn is_declared(&self, name: &str) -> bool {
+        let declared = || self.globals.values.keys().map(String::as_str);
+        self.globals.broken.contains(name)
+            || declared().any(|known| known == name)
+            || nearest(name, declared()).is_some()
     }
 
     /// `range`: of a number its value, of a text its length.
@@ -248,7 +260,11 @@ impl ItemContext<'_> {
             _ => format!("{low} to {}", count(high)),
         };
         let message = format!("`{}` of `{}` takes {expected}, not {shown}", param.name, bound.operator.name);
-        self.error(LocalDiagnostic::error("E0606", self.loc(e.span), message, "out of range"));
+        let mut problem = LocalDiagnostic::error("E0606", self.loc(e.span), message, "out of range");
+        if let (Some(doc), "character") = (&param.doc, unit) {
+            problem = problem.note(format!("`{}`: {}", param.name, doc.trim().replace('\n', " ")));
+        }
+        self.error(problem);
         None
     }
 
@@ -271,17 +287,19 @@ impl ItemContext<'_> {
     }
 }
 
-/// The text of a path that stands without its quotes: `data/orders.csv`. A name alone may be a parameter.
-fn as_written(e: &Expr) -> Option<String> {
+/// A text that stands without its quotes: `data/orders.csv`, or a name that isn't `known` to mean anything.
+fn as_written(e: &Expr, known: impl Fn(&str) -> bool) -> Option<String> {
     fn part(e: &Expr) -> Option<String> {
         match &e.kind {
             ExprKind::Name(name) => Some(name.clone()),
+            ExprKind::Literal(Literal::Bool(value)) => Some(value.to_string()),
+            ExprKind::Literal(Literal::Int(value)) => Some(value.to_string()),
             ExprKind::Field(base, field) => Some(format!("{}.{}", part(base)?, field.text)),
             ExprKind::Binary(BinaryOp::Div, _, l, r) => Some(format!("{}/{}", part(l)?, part(r)?)),
             _ => None,
         }
     }
-    part(e).filter(|text| text.contains(['/', '.']))
+    part(e).filter(|text| !known(text))
 }
 
 /// Whether a URL has a password: `postgres://user:password@host/db`.

@@ -111,6 +111,9 @@ impl Checker<'_> {
         let mut conditions = Vec::new();
         let mut values = Vec::new();
         let mut sound = true;
+        if subject.is_some() {
+            self.lint_patterns_twice(arms);
+        }
         for arm in arms {
             let condition = match &checked_subject {
                 Some((subject, checked)) => self.patterns(subject, checked, &arm.patterns),
@@ -144,6 +147,23 @@ impl Checker<'_> {
             return None;
         }
         self.case(conditions, values, span, expected)
+    }
+
+    /// A value that an arm above matches already.
+    fn lint_patterns_twice(&mut self, arms: &[ast::MatchArm]) {
+        let mut known: Vec<(&ast::Literal, Span)> = Vec::new();
+        for pattern in arms.iter().flat_map(|arm| &arm.patterns) {
+            let ast::ExprKind::Literal(value) = &pattern.kind else { continue };
+            match known.iter().find(|(other, _)| *other == value) {
+                Some((_, first)) => {
+                    let first = self.loc(*first);
+                    self.warning("W0504", pattern.span, "this value is matched by an arm above", "never reached")
+                        .related(first, "matched here")
+                        .help("take it out, or write the value that was meant");
+                }
+                None => known.push((value, pattern.span)),
+            }
+        }
     }
 
     /// Whether the subject equals one of an arm's patterns; `null` is a pattern too.

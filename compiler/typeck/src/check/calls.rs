@@ -44,6 +44,10 @@ impl Checker<'_> {
         let mut checked = Vec::new();
         let mut sound = true;
         let ordered = self.in_order(function, args)?;
+        if let Some(bare) = ordered.iter().position(|arg| self.is_bare_unit(function, &arg.value)) {
+            self.bare_unit(function, &ordered, bare);
+            return None;
+        }
         for (n, arg) in ordered.into_iter().enumerate() {
             let expected = hint
                 .and_then(|overload| declared(parameter(overload, n)?))
@@ -58,6 +62,38 @@ impl Checker<'_> {
             }
         }
         sound.then_some(checked)
+    }
+
+    /// Whether an argument is a name that means nothing but a unit, of a function that takes one: `date_add(days, 3, placed)`.
+    fn is_bare_unit(&self, function: &Function, arg: &ast::Expr) -> bool {
+        let takes_unit = function.overloads.iter().any(|o| o.decl.params.iter().any(|p| p.name.text == "unit"));
+        let name = super::compare::name_of(arg).filter(|name| takes_unit && !self.knows(name));
+        name.and_then(unit).is_some()
+    }
+
+    /// Says that a unit is a text, and writes the call out if all else in it is sound.
+    fn bare_unit(&mut self, function: &Function, args: &[&ast::Arg], bare: usize) {
+        let span = args[bare].value.span;
+        let Some(name) = super::compare::name_of(&args[bare].value) else { return };
+        let unit = unit(name).unwrap_or(name);
+        let text = ast::Expr { kind: ast::ExprKind::Literal(ast::Literal::String(unit.to_owned())), span };
+        let mut whole = Vec::new();
+        for (n, arg) in args.iter().enumerate() {
+            let syntax = if n == bare { &text } else { &arg.value };
+            let Some(value) = self.infer(syntax, None) else { return };
+            whole.push(Argument { value, syntax, loose: is_loose(syntax) });
+        }
+        let right = match choose(function, &whole) {
+            Some(_) => Some(call_of(function, whole.iter().map(|arg| arg.syntax))),
+            None => turned(function, &whole),
+        };
+        let forms = forms(function);
+        let report =
+            self.error("E0410", span, format!("there is no field `{name}` here: a unit is a text"), "not a text");
+        match right {
+            Some(right) => report.help(format!("write `{right}`")),
+            None => report.note(forms).help(format!("write `\"{unit}\"`")),
+        };
     }
 
     /// Named arguments put at the place of their parameter in the declaration that has all of the names.
@@ -266,12 +302,7 @@ impl Checker<'_> {
             let helps = crate::conversions::castable(from, to) && !crate::conversions::outcome(from, to).is_silent();
             helps.then(|| (arg.syntax, to.clone()))
         });
-        let turned: Vec<Argument<'_>> = args
-            .iter()
-            .rev()
-            .map(|arg| Argument { value: arg.value.clone(), syntax: arg.syntax, loose: arg.loose })
-            .collect();
-        let turned = args.len() == 2 && choose(function, &turned).is_some();
+        let turned = turned(function, args);
         // `date("2026-01-31")`
         let date = match (name.as_str(), args.first().map(|arg| &arg.value.kind)) {
             ("date" | "datetime" | "timestamp", Some(ExprKind::Literal(dfc_ir::Value::Str(text)))) => {
@@ -289,6 +320,7 @@ impl Checker<'_> {
             }
             _ => String::new(),
         };
+        let zone = zone && turned.is_none();
         let code = if zone { "E0509" } else { "E0512" };
         let message = format!("`{name}` can't take {}", given.join(", "));
         let label = if zone { "a wall clock meets an instant" } else { "no form fits" };
@@ -298,8 +330,13 @@ impl Checker<'_> {
                 "this needs a time zone: `to_datetime(x, \"Asia/Shanghai\")` makes a datetime of a timestamp, \
                  `to_timestamp(x, \"Asia/Shanghai\")` the reverse",
             );
-        } else if turned {
-            report.help("turn the two arguments round");
+        } else if let Some(right) = turned {
+            let help = format!("the arguments stand in another order: `{right}`");
+            // What can't be written out isn't put in place of what stands there.
+            match right.contains('…') {
+                true => report.help(help),
+                false => report.help(help).fix(format!("write `{right}`"), call.span, right),
+            };
         } else if let Some(literal) = date {
             report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
         } else if number {
@@ -364,6 +401,58 @@ fn distinct_values(function: &str, label: &str, before: &[ast::Arg]) -> Option<S
         "count" => format!("different values are counted with `count_distinct({counted})`"),
         _ => "rows that are there twice are taken out before, `|> distinct(by: [id])`".to_owned(),
     })
+}
+
+/// The call with its arguments in an order in which they fit, where there is one.
+fn turned(function: &Function, args: &[Argument<'_>]) -> Option<String> {
+    // With more of them an order that fits says little.
+    let orders: &[&[usize]] = match args.len() {
+        2 => &[&[1, 0]],
+        // One of them moved from an end to the other comes first, two exchanged after that.
+        3 => &[&[2, 0, 1], &[1, 2, 0], &[1, 0, 2], &[0, 2, 1], &[2, 1, 0]],
+        _ => &[],
+    };
+    let fits = orders.iter().find(|order| {
+        let turned = order.iter().map(|n| &args[*n]);
+        let turned = turned.map(|arg| Argument { value: arg.value.clone(), syntax: arg.syntax, loose: arg.loose });
+        let turned: Vec<Argument<'_>> = turned.collect();
+        let units = choose(function, &turned).map(|choice| {
+            // A text that is to be a unit has to be one: `split_part(status, 1, "-")` has its own order.
+            let unit = choice.overload.decl.params.iter().position(|param| param.name.text == "unit");
+            unit.and_then(|unit| turned.get(unit)).is_none_or(|arg| match &arg.value.kind {
+                ExprKind::Literal(dfc_ir::Value::Str(text)) => dfc_stdlib::validate_unit(text).is_ok(),
+                _ => false,
+            })
+        });
+        units.unwrap_or(false)
+    })?;
+    Some(call_of(function, fits.iter().map(|n| args[*n].syntax)))
+}
+
+fn call_of<'e>(function: &Function, args: impl Iterator<Item = &'e ast::Expr>) -> String {
+    let written: Vec<String> = args.map(as_written).collect();
+    format!("{}({})", function.name, written.join(", "))
+}
+
+/// The unit that a word means: `days` is `day`.
+fn unit(word: &str) -> Option<&str> {
+    [word, word.strip_suffix('s').unwrap_or(word)].into_iter().find(|unit| dfc_stdlib::validate_unit(unit).is_ok())
+}
+
+/// A short expression as it is written; `…` for a longer one.
+pub(crate) fn as_written(e: &ast::Expr) -> String {
+    use ast::Literal;
+    match &e.kind {
+        ast::ExprKind::Name(name) => written(name),
+        ast::ExprKind::Field(base, field) => format!("{}.{}", as_written(base), written(&field.text)),
+        ast::ExprKind::Literal(Literal::Int(n)) => n.to_string(),
+        ast::ExprKind::Literal(Literal::Bool(value)) => value.to_string(),
+        ast::ExprKind::Literal(Literal::Null) => "null".to_owned(),
+        ast::ExprKind::Literal(Literal::String(text)) if !text.contains(['"', '\\', '\n']) => format!("\"{text}\""),
+        ast::ExprKind::Unary(ast::UnaryOp::Neg, value) => format!("-{}", as_written(value)),
+        ast::ExprKind::Call(call) if call.args.is_empty() => format!("{}()", written(&call.name.text)),
+        _ => "…".to_owned(),
+    }
 }
 
 fn is_coalescing(overload: &crate::Overload) -> bool {

@@ -3,6 +3,7 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Type, Value};
 
+use super::calls::as_written;
 use super::literals::{adapt_operands, is_loose, is_null, peel};
 use super::names::size;
 use crate::Checker;
@@ -36,8 +37,12 @@ impl Checker<'_> {
             }
             return None;
         }
+        let outer = self.state.facing;
+        self.state.facing = other_side(r);
         let left = self.infer(l, None);
+        self.state.facing = other_side(l);
         let right = self.infer(r, None);
+        self.state.facing = outer;
         match (&left, &right) {
             (Some(text), None) if text.ty.ty == Type::String => self.meant_as_text(r),
             (None, Some(text)) if text.ty.ty == Type::String => self.meant_as_text(l),
@@ -310,7 +315,8 @@ impl Checker<'_> {
             match ty.ty {
                 Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
                 Type::String if checked.ty.ty == Type::String => {
-                    report.help("write the values in square brackets, `in [\"a\", \"b\"]`; whether a text holds another says `contains(text, part)`")
+                    let (text, part) = (as_written(list), as_written(value));
+                    report.help(format!("write `contains({text}, {part})` for whether one text holds the other; a list of values stands in square brackets, `in [\"a\", \"b\"]`"))
                 }
                 _ => report.help("write the values in square brackets: `in [1, 2]`"),
             };
@@ -459,6 +465,16 @@ pub(crate) fn literal_of(text: &str, ty: &Type) -> Option<String> {
     match ty {
         Type::Date | Type::Time | Type::DateTime | Type::Timestamp => Some(format!("@{}", text.replace(' ', "T"))),
         Type::Int(_) | Type::Decimal(..) | Type::Float64 | Type::Float32 | Type::Bool => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+/// The side of a join that an operand doesn't name, if it is a field of the other one: `left` for `right.id`.
+fn other_side(e: &ast::Expr) -> Option<&'static str> {
+    let ast::ExprKind::Field(base, _) = &peel(e).kind else { return None };
+    match name_of(base)? {
+        "left" => Some("right"),
+        "right" => Some("left"),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Names: fields, the two sides of a join, keys of an aggregation, parameters and constants; and what is said of unknown ones.
 
 use dfc_grammar::ast::{self, Span};
-use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, UnaryOp, Value};
+use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Type, UnaryOp, Value};
 
 use crate::nearest::{FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Column, Gone, Loc, Scope};
@@ -88,13 +88,33 @@ impl Checker<'_> {
             Found::Both(left, right) => {
                 let mut places = self.path_of(left);
                 places.extend(self.path_of(right));
-                self.error("E0412", span, format!("both sides have a field `{name}`"), "which side's?")
-                    .related_all(places)
-                    .help(format!("write `left.{name}` or `right.{name}`"));
+                let facing = self.state.facing;
+                let report = self
+                    .error("E0412", span, format!("both sides have a field `{name}`"), "which side's?")
+                    .related_all(places);
+                let name = written(name);
+                match facing {
+                    // An equality with a field of one side wants the other side's.
+                    Some(side) => report.help(format!("write `{side}.{name}`")).fix(
+                        format!("write `{side}.{name}`"),
+                        span,
+                        format!("{side}.{name}"),
+                    ),
+                    None => report.help(format!("write `left.{name}` or `right.{name}`")),
+                };
                 None
             }
             Found::Nothing if self.globals.values.contains_key(name) => self.global(name, span),
             Found::Nothing => self.unknown_name(name, span),
+        }
+    }
+
+    /// Whether a bare name means something here.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        match &self.state.locals {
+            Some(locals) if locals.iter().any(|local| local.name == name) => true,
+            Some(_) => self.globals.values.contains_key(name),
+            None => !matches!(self.find(name), Found::Nothing) || self.globals.values.contains_key(name),
         }
     }
 
@@ -122,9 +142,12 @@ impl Checker<'_> {
     /// `row.status`, `orders.status`: a field with the name of its rows before it.
     fn bare_field(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
         let (ast::ExprKind::Name(rows), Scope::Row(columns)) = (&base.kind, self.scope) else { return None };
-        let foreign = self.globals.streams.contains(rows) || ROWS.contains(&rows.as_str());
         let known = !matches!(self.find(rows), Found::Nothing) || self.globals.values.contains_key(rows);
-        if !foreign || known || self.state.locals.is_some() || position(columns, &field.text).is_none() {
+        // A field that holds others may be misspelt.
+        let holding = columns.iter().filter(|c| matches!(c.ty.ty, Type::Record(_) | Type::Json));
+        let misspelt = nearest(rows, holding.map(|c| c.name.as_str())).is_some();
+        let side = rows == "left" || rows == "right";
+        if known || misspelt || side || self.state.locals.is_some() || position(columns, &field.text).is_none() {
             return None;
         }
         let name = written(&field.text);
