@@ -23,7 +23,7 @@ pub use guess::shown_columns;
 pub use nature::Nature;
 pub use trace::{Trace, trace};
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ use crate::items::{ItemNode, find, is_twice};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
 use crate::seen::seen;
-use crate::unused::{Computed, Reads, reads};
+use crate::unused::{Computed, Reads, all_reads, in_vain, reads};
 
 /// What checking an item gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,7 +63,7 @@ pub struct ItemCheck {
     pub computed: Vec<Computed>,
     /// What it reads of other items.
     pub reads: Reads,
-    /// Of a sink: each chain's connector and the fields it is given.
+    /// Of a sink's chain: its connector and the fields it is given.
     pub sinks: Vec<(String, Option<Schema>)>,
     /// Its sources whose fields come from outside.
     pub outside: Vec<OutsideSource>,
@@ -94,6 +94,11 @@ pub struct LocalNode {
 }
 
 impl ItemCheck {
+    /// The place that a number stands for.
+    pub fn loc(&self, site: Site) -> Option<&Loc> {
+        self.sites.get((site.0 as usize).checked_sub(1)?)
+    }
+
     fn flow(&mut self, flow: Flow) {
         (self.columns, self.output) = (flow.columns.map(Arc::new), flow.output);
         self.facts = Facts { gone: flow.gone, nature: flow.nature };
@@ -109,21 +114,68 @@ pub enum Input {
     Stream(ItemKey),
 }
 
-/// Checks a source, stream or sink.
+/// Checks a source or a stream; of a sink what its chains have to do with one another, each of which has a check of its own.
 #[salsa::tracked]
 pub fn item_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<ItemCheck> {
-    let check = checked(db, root, item, seen(db, root, item));
-    if check.diagnostics.iter().all(|found| found.severity != Severity::Error) {
-        return Arc::new(check);
+    if item.key(db).namespace == Namespace::Sink {
+        let chains: Vec<&Arc<ItemCheck>> = chain_checks(db, root, item).collect();
+        let diagnostics = ends::targets_differ(&chains);
+        return Arc::new(ItemCheck { diagnostics, reads: all_reads(&chains), ..ItemCheck::default() });
     }
-    // What is near an unknown name is looked for among all names.
-    Arc::new(checked(db, root, item, globals_and_streams(db, root)))
+    Arc::new(in_words(db, root, item, |globals| checked(db, root, item, globals)))
+}
+
+/// Checks one chain of a sink, by its number: an edit that is felt by one target of many checks that one anew.
+#[salsa::tracked]
+pub fn chain_check(db: &dyn Db, root: SourceFile, item: ItemNode, number: usize) -> Arc<ItemCheck> {
+    let mut check = in_words(db, root, item, |globals| checked_chain(db, root, item, number, globals));
+    check.diagnostics.extend(in_vain(&check, BTreeSet::new()));
+    Arc::new(check)
+}
+
+/// The checks of a sink's chains.
+fn chain_checks(db: &dyn Db, root: SourceFile, item: ItemNode) -> impl Iterator<Item = &Arc<ItemCheck>> {
+    let chains = match item.kind(db).as_ref() {
+        ItemKind::Sink(sink) => sink.chains.len(),
+        _ => 0,
+    };
+    (0..chains).map(move |number| chain_check(db, root, item, number))
+}
+
+/// All that is known of an item: the checks of a sink's chains, and its own.
+pub fn checks(db: &dyn Db, root: SourceFile, item: ItemNode) -> impl Iterator<Item = &Arc<ItemCheck>> {
+    chain_checks(db, root, item).chain(std::iter::once(item_check(db, root, item)))
+}
+
+/// A check with what the item can see; where that finds an error, once more with all names, among which one may be near.
+fn in_words(db: &dyn Db, root: SourceFile, item: ItemNode, check: impl Fn(&Arc<Globals>) -> ItemCheck) -> ItemCheck {
+    let found = check(seen(db, root, item));
+    match found.diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        true => check(globals_and_streams(db, root)),
+        false => found,
+    }
+}
+
+/// The places of an item's parts, for the checks of its chains.
+#[salsa::tracked]
+fn part_index(db: &dyn Db, item: ItemNode) -> Arc<PartIndex> {
+    Arc::new(PartIndex::new(item.key(db), item.kind(db)))
+}
+
+fn checked_chain(db: &dyn Db, root: SourceFile, item: ItemNode, number: usize, globals: &Arc<Globals>) -> ItemCheck {
+    let chain = match item.kind(db).as_ref() {
+        ItemKind::Sink(sink) => sink.chains.get(number),
+        _ => None,
+    };
+    let mut cx = ItemContext::new(db, root, globals, item.key(db), part_index(db, item).clone());
+    let sinks = chain.map(|chain| cx.sink_chain(chain)).into_iter().collect();
+    cx.into_check(ItemCheck { sinks, ..ItemCheck::default() })
 }
 
 fn checked(db: &dyn Db, root: SourceFile, item: ItemNode, globals: &Arc<Globals>) -> ItemCheck {
     let key = item.key(db);
     let kind = item.kind(db);
-    let mut cx = ItemContext::new(db, root, globals, key, kind);
+    let mut cx = ItemContext::new(db, root, globals, key, Arc::new(PartIndex::new(key, kind)));
     let mut check = ItemCheck::default();
     match kind.as_ref() {
         ItemKind::Source(source) => {
@@ -134,17 +186,9 @@ fn checked(db: &dyn Db, root: SourceFile, item: ItemNode, globals: &Arc<Globals>
             let flow = if is_cyclic(db, root, item) { Flow::unknown() } else { cx.stream_chain(&stream.chain) };
             check.flow(flow);
         }
-        ItemKind::Sink(sink) => {
-            check.sinks = sink.chains.iter().map(|chain| cx.sink_chain(chain)).collect();
-            cx.targets_differ();
-        }
         _ => {}
     }
-    check.computed = cx.computed;
-    (check.nodes, check.sites, check.diagnostics) = (cx.nodes, cx.sites.list, cx.out);
-    check.outside = cx.outside;
-    check.reads = reads(&check);
-    check
+    cx.into_check(check)
 }
 
 /// The rows that a source or stream gives: all that its readers look at. Changes only when they do.
@@ -199,7 +243,7 @@ struct ItemContext<'a> {
     db: &'a dyn Db,
     root: SourceFile,
     globals: &'a Arc<Globals>,
-    places: PartIndex,
+    places: Arc<PartIndex>,
     item: ItemKey,
     /// The folder that relative paths start from.
     folder: &'a Path,
@@ -218,13 +262,13 @@ struct ItemContext<'a> {
 }
 
 impl<'a> ItemContext<'a> {
-    fn new(db: &'a dyn Db, root: SourceFile, globals: &'a Arc<Globals>, key: &ItemKey, kind: &ItemKind) -> Self {
+    fn new(db: &'a dyn Db, root: SourceFile, globals: &'a Arc<Globals>, key: &ItemKey, places: Arc<PartIndex>) -> Self {
         let file = db.file_by_index(key.file);
         ItemContext {
             db,
             root,
             globals,
-            places: PartIndex::new(key, kind),
+            places,
             item: key.clone(),
             folder: file.and_then(|f| f.path(db).parent()).unwrap_or(Path::new("")),
             sites: Sites::default(),
@@ -236,6 +280,20 @@ impl<'a> ItemContext<'a> {
             outside: Vec::new(),
             unknown_values: false,
         }
+    }
+
+    /// What was found, beside what is in `check`.
+    fn into_check(self, check: ItemCheck) -> ItemCheck {
+        let mut check = ItemCheck {
+            computed: self.computed,
+            nodes: self.nodes,
+            sites: self.sites.list,
+            diagnostics: self.out,
+            outside: self.outside,
+            ..check
+        };
+        check.reads = reads(&check);
+        check
     }
 
     fn loc(&self, span: Span) -> Loc {

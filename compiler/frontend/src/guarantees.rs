@@ -232,8 +232,7 @@ pub fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item =
             _ => return None,
         };
         let operator = table().get(connector, role)?;
-        let written = (node.site.0 as usize).checked_sub(1).and_then(|i| check.sites.get(i));
-        let at = written.cloned().unwrap_or_else(|| places::name_of(item));
+        let at = check.loc(node.site).cloned().unwrap_or_else(|| places::name_of(item));
         Some(Known { at, name: node.name.clone(), operator, options: options.clone() })
     })
 }

@@ -11,7 +11,7 @@ use dfc_ir::plan::{Job, Join, SiteInfo};
 use dfc_ir::{Expr, Node, NodeId, Op, Plan, Site};
 use dfc_typeck::{ItemKey, Loc, Namespace};
 
-use crate::check::{Input, ItemCheck, item_check};
+use crate::check::{Input, ItemCheck, checks, item_check};
 use crate::db::{Db, SourceFile};
 use crate::guarantees::known_ends;
 use crate::items::{Program, program};
@@ -39,7 +39,9 @@ pub fn plan(db: &dyn Db, root: SourceFile, files: &[FileText]) -> Option<Plan> {
         names: HashSet::new(),
     };
     for item in program.in_root(db, Namespace::Sink) {
-        lowering.item(item_check(db, root, item))?;
+        for check in checks(db, root, item) {
+            lowering.item(check)?;
+        }
     }
     Some(lowering.plan)
 }
@@ -131,9 +133,7 @@ impl Lowering<'_> {
 
     /// An item's own number to the plan's.
     fn site(&mut self, local: Site, check: &Arc<ItemCheck>) -> Site {
-        let Some(loc) = (local.0 as usize).checked_sub(1).and_then(|i| check.sites.get(i)) else {
-            return Site::default();
-        };
+        let Some(loc) = check.loc(local) else { return Site::default() };
         if let Some(site) = self.sites.get(loc) {
             return *site;
         }

@@ -12,7 +12,7 @@ use dfc_ir::{Field, Schema};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
 use crate::allow;
-use crate::check::{item_check, stream_columns};
+use crate::check::{checks, stream_columns};
 use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
 use crate::graph::graph;
@@ -237,10 +237,9 @@ pub fn summary(db: &dyn Db, root: SourceFile) -> Summary {
             schema: fields.map(|fields| Schema { fields }),
         }
     });
-    let sinks = program.in_root(db, Namespace::Sink).into_iter().flat_map(|item| {
-        let sinks = item_check(db, root, item).sinks.clone();
-        sinks.into_iter().map(|(name, schema)| StreamSummary { name, role: "sink", schema })
-    });
+    let sinks = program.in_root(db, Namespace::Sink).into_iter().flat_map(|item| checks(db, root, item));
+    let sinks = sinks.flat_map(|check| check.sinks.clone());
+    let sinks = sinks.map(|(name, schema)| StreamSummary { name, role: "sink", schema });
     Summary {
         job: job(db, root).as_ref().map(|job| job.job.name.clone()),
         guarantees: guarantees(db, root).clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dfc_typeck::{LocalDiagnostic, Namespace};
 
-use crate::check::item_check;
+use crate::check::checks;
 use crate::db::{Db, SourceFile};
 use crate::guarantees::{Known, ends, holding, varying};
 use crate::items::{file_items, is_flow};
@@ -41,12 +41,13 @@ fn block(db: &dyn Db, root: SourceFile, file: SourceFile, number: usize) -> Arc<
     for item in file_items(db, file).iter().skip(number * BLOCK).take(BLOCK) {
         let key = item.key(db);
         if is_flow(key) {
-            let check = item_check(db, root, *item);
-            said.problems.extend_from_slice(&check.diagnostics);
+            for check in checks(db, root, *item) {
+                said.problems.extend_from_slice(&check.diagnostics);
+                said.ends.extend(ends(key, check));
+                said.varies.extend(varying(check));
+                said.holds.extend(holding(check));
+            }
             said.problems.extend_from_slice(unused(db, root, *item));
-            said.ends.extend(ends(key, check));
-            said.varies.extend(varying(check));
-            said.holds.extend(holding(check));
         }
         if key.namespace == Namespace::Operator {
             said.problems.extend_from_slice(operator_check(db, root, *item));

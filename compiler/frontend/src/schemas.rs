@@ -17,7 +17,7 @@ use dfc_typeck::Namespace;
 use crate::Compiler;
 use crate::bind::Bound;
 use crate::catalog::{self, Catalog, NotFound, Request};
-use crate::check::item_check;
+use crate::check::{checks, item_check};
 use crate::db::{Db, NO_SUCH_FILE, SourceFile};
 use crate::items::{ItemNode, program};
 use crate::operators::{Role, table};
@@ -163,7 +163,7 @@ impl Compiler {
         let root = self.db.file(root);
         let items = program(&self.db, root).items.iter();
         let checked = items.filter(|item| matches!(item.key(&self.db).namespace, Namespace::Stream | Namespace::Sink));
-        checked.flat_map(|item| item_check(&self.db, root, *item).outside.clone()).collect()
+        checked.flat_map(|item| checks(&self.db, root, *item)).flat_map(|check| check.outside.clone()).collect()
     }
 
     /// The declared sources that can be asked for their fields, whether or not they have a `schema:`, in source order.

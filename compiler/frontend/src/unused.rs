@@ -4,9 +4,10 @@
 //! anew.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dfc_diagnostics::Severity;
-use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
 use crate::check::{Input, ItemCheck, item_check};
 use crate::db::{Db, SourceFile};
@@ -42,6 +43,24 @@ pub fn reads(check: &ItemCheck) -> Reads {
     Some(reads)
 }
 
+/// What several checks read together; `None` as soon as one has errors.
+pub fn all_reads(checks: &[&Arc<ItemCheck>]) -> Reads {
+    let mut all: BTreeMap<ItemKey, BTreeSet<usize>> = BTreeMap::new();
+    for check in checks {
+        for (stream, columns) in check.reads.as_ref()? {
+            all.entry(stream.clone()).or_default().extend(columns);
+        }
+    }
+    Some(all)
+}
+
+/// What an item reads of one other: an edit that changes what is read of one stream asks only that one anew.
+#[salsa::tracked]
+fn read_of(db: &dyn Db, root: SourceFile, reader: ItemNode, item: ItemNode) -> Option<Arc<BTreeSet<usize>>> {
+    let reads = item_check(db, root, reader).reads.as_ref()?;
+    Some(Arc::new(reads.get(item.key(db)).cloned().unwrap_or_default()))
+}
+
 /// The columns of an item that its readers read; `None`: one of them has errors.
 fn wanted(db: &dyn Db, root: SourceFile, item: ItemNode, check: &ItemCheck) -> Option<BTreeSet<usize>> {
     let mut wanted = BTreeSet::new();
@@ -50,22 +69,26 @@ fn wanted(db: &dyn Db, root: SourceFile, item: ItemNode, check: &ItemCheck) -> O
         wanted.extend(0..check.columns.as_ref().map_or(0, |columns| columns.len()));
     }
     for reader in readers {
-        wanted.extend(item_check(db, root, *reader).reads.as_ref()?.get(item.key(db)).into_iter().flatten());
+        wanted.extend(read_of(db, root, *reader, item).as_ref()?.iter());
     }
     Some(wanted)
 }
 
-/// Computed fields of a stream or sink that nothing reads.
+/// Computed fields of a stream that nothing reads.
 #[salsa::tracked]
 pub fn unused(db: &dyn Db, root: SourceFile, item: ItemNode) -> Vec<LocalDiagnostic> {
     let check = item_check(db, root, item);
-    if check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
+    if check.computed.is_empty() || check.output.is_none() {
         return Vec::new();
     }
-    if check.computed.is_empty() || (check.output.is_none() && item.key(db).namespace == Namespace::Stream) {
+    wanted(db, root, item, check).map_or_else(Vec::new, |wanted| in_vain(check, wanted))
+}
+
+/// Fields that are computed and not needed for those that are `wanted` of what comes out.
+pub fn in_vain(check: &ItemCheck, wanted: BTreeSet<usize>) -> Vec<LocalDiagnostic> {
+    if check.computed.is_empty() || check.diagnostics.iter().any(|problem| problem.severity == Severity::Error) {
         return Vec::new();
     }
-    let Some(wanted) = wanted(db, root, item, check) else { return Vec::new() };
     let needed = needed_columns(check, wanted);
     let idle = check.computed.iter().filter(|computed| !needed.nodes[computed.node].contains(&computed.column));
     idle.map(|computed| {

@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dfc_grammar::ast::{Arg, Call, ExprKind, Literal, Span, TypeExpr, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
-use dfc_typeck::{Column, Gone, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target, instead_of_null, written};
+use dfc_typeck::{
+    Column, Gone, Loc, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target, instead_of_null, written,
+};
 
-use super::{Flow, Input, ItemContext, LocalNode, Nature, schema, sink_op, source_op};
+use super::{Flow, Input, ItemCheck, ItemContext, LocalNode, Nature, schema, sink_op, source_op};
 use crate::bind::{Bound, bind};
 use crate::globals::record_fields;
 use crate::guarantees::is_stream;
@@ -69,42 +72,6 @@ impl ItemContext<'_> {
         let op = source_op(&operator.name, options, schema.clone());
         let output = self.push(LocalNode { name: node, op, inputs: Vec::new(), schema, site });
         Flow { nature, ..Flow::new(Some(columns), Some(output)) }
-    }
-
-    /// Two chains of a sink that write one file or table would each replace, or come between, what the other wrote.
-    pub(super) fn targets_differ(&mut self) {
-        #[derive(PartialEq, Eq, Hash)]
-        enum Place<'n> {
-            // `out/./a.csv` is `out/a.csv`.
-            File(PathBuf),
-            Server(&'n OptionValue),
-        }
-        let mut first: HashMap<(Place<'_>, Option<&str>), Site> = HashMap::new();
-        let mut twice = Vec::new();
-        for node in &self.nodes {
-            let Op::Sink(sink) = &node.op else { continue };
-            let path = sink.options.get("path").and_then(OptionValue::text).filter(|path| !is_stream(path));
-            // A file or a server may hold many tables.
-            let table = sink.options.get("table").and_then(OptionValue::text);
-            let place = match (path, sink.options.get("url").filter(|url| **url != OptionValue::Absent)) {
-                (Some(path), _) => Place::File(Path::new(path).components().collect()),
-                (None, Some(url)) if table.is_some() => Place::Server(url),
-                _ => continue,
-            };
-            let name = table
-                .map_or_else(|| path.map(|path| format!("`{path}`")), |table| Some(format!("the table `{table}`")));
-            match first.entry((place, table)) {
-                Entry::Vacant(entry) => drop(entry.insert(node.site)),
-                Entry::Occupied(entry) => twice.push((name.unwrap_or_default(), node.site, *entry.get())),
-            }
-        }
-        for (name, second, first) in twice {
-            let (Some(at), Some(other)) = (self.sites.loc(second), self.sites.loc(first)) else { continue };
-            let problem = LocalDiagnostic::error("E0315", at, format!("{name} is written twice"), "and here")
-                .related(other, "written here")
-                .help("give each its own, or write one `union(…)` of both streams");
-            self.error(problem);
-        }
     }
 
     fn site(&mut self, span: Span) -> Site {
@@ -326,4 +293,41 @@ impl ItemContext<'_> {
         let to: DataType = field.ty.clone();
         self.with(Scope::Row(columns), |checker| checker.assign(expr, &to, call.name.span, &target))
     }
+}
+
+/// Two chains of a sink that write one file or table would each replace, or come between, what the other wrote.
+pub(super) fn targets_differ(chains: &[&Arc<ItemCheck>]) -> Vec<LocalDiagnostic> {
+    #[derive(PartialEq, Eq, Hash)]
+    enum Place<'n> {
+        // `out/./a.csv` is `out/a.csv`.
+        File(PathBuf),
+        Server(&'n OptionValue),
+    }
+    let mut first: HashMap<(Place<'_>, Option<&str>), Option<&Loc>> = HashMap::new();
+    let mut out = Vec::new();
+    for (check, node) in chains.iter().flat_map(|check| check.nodes.iter().map(move |node| (check, node))) {
+        let Op::Sink(sink) = &node.op else { continue };
+        let path = sink.options.get("path").and_then(OptionValue::text).filter(|path| !is_stream(path));
+        // A file or a server may hold many tables.
+        let table = sink.options.get("table").and_then(OptionValue::text);
+        let place = match (path, sink.options.get("url").filter(|url| **url != OptionValue::Absent)) {
+            (Some(path), _) => Place::File(Path::new(path).components().collect()),
+            (None, Some(url)) if table.is_some() => Place::Server(url),
+            _ => continue,
+        };
+        let name =
+            table.map_or_else(|| path.map(|path| format!("`{path}`")), |table| Some(format!("the table `{table}`")));
+        match first.entry((place, table)) {
+            Entry::Vacant(entry) => drop(entry.insert(check.loc(node.site))),
+            Entry::Occupied(entry) => {
+                let (Some(at), Some(other)) = (check.loc(node.site), *entry.get()) else { continue };
+                let message = format!("{} is written twice", name.unwrap_or_default());
+                let problem = LocalDiagnostic::error("E0315", at.clone(), message, "and here")
+                    .related(other.clone(), "written here")
+                    .help("give each its own, or write one `union(…)` of both streams");
+                out.push(problem);
+            }
+        }
+    }
+    out
 }

@@ -4,6 +4,8 @@
 //! No query: an item is walked again when an editor asks about it, also one that is in no file, such as the part of a
 //! chain before the cursor.
 
+use std::sync::Arc;
+
 use dfc_grammar::ast::{ItemKind, Span};
 use dfc_typeck::{Column, ItemKey};
 
@@ -11,6 +13,7 @@ use super::chain::Position;
 use super::{Flow, ItemContext};
 use crate::db::{Db, SourceFile};
 use crate::globals::globals;
+use crate::places::PartIndex;
 
 /// Fields at the points of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,8 +52,9 @@ pub(super) fn walked(
     kind: &ItemKind,
     table: bool,
 ) -> (Option<Vec<Column>>, Trace) {
+    let places = Arc::new(PartIndex::new(key, kind));
     let mut cx =
-        ItemContext { trace: Some(Trace::default()), ..ItemContext::new(db, root, globals(db, root), key, kind) };
+        ItemContext { trace: Some(Trace::default()), ..ItemContext::new(db, root, globals(db, root), key, places) };
     let columns = match kind {
         ItemKind::Source(source) => {
             let flow = cx.source_item(source);

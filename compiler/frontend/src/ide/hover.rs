@@ -140,9 +140,9 @@ impl About<'_> {
 
     /// What a sink writes where.
     fn sink(&self, item: ItemNode) -> Option<String> {
-        let check = crate::check::item_check(self.view.db, self.view.root, item);
+        let checks = crate::check::checks(self.view.db, self.view.root, item);
         let mut out = String::new();
-        for (connector, schema) in &check.sinks {
+        for (connector, schema) in checks.flat_map(|check| &check.sinks) {
             let Some(schema) = schema else { continue };
             let fields: Vec<String> = schema.fields.iter().map(|f| field(&f.name, &f.ty)).collect();
             out.push_str(&format!("{}\n\n", code(&format!("{connector}({})", fields.join(", ")))));

@@ -89,3 +89,20 @@ fn one_edit_in_a_long_pipeline_runs_few_queries() {
     assert_eq!(again.get("item_check"), Some(&1), "{again:?}");
     assert!(again.values().sum::<usize>() <= 60, "{again:?}");
 }
+
+/// A field more comes to one target of forty: the streams on its way, the sink, and that target's chain.
+#[test]
+fn a_new_field_checks_the_chains_that_it_comes_to() {
+    let text = long(400);
+    let mut compiler = held(&[("main.df", &text)]);
+    let root = Path::new("main.df");
+    compiler.check(root);
+    assert_eq!(compiler.query_counts().get("chain_check"), Some(&40));
+    compiler.set_file(root, text.replace("derive(f_77: id + 1)", "derive(f_77: id + 1, more: id + 2)"));
+    let found = compiler.check(root).diagnostics;
+    assert!(found.is_empty(), "{found:?}");
+    let again = compiler.query_counts();
+    assert_eq!((again.get("item_check"), again.get("chain_check")), (Some(&4), Some(&1)), "{again:?}");
+    // Of the other streams nobody asks again whether they compute in vain.
+    assert!(again.get("unused").is_some_and(|count| *count <= 4), "{again:?}");
+}
