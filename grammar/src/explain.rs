@@ -173,6 +173,7 @@ impl<'s, 'a> Place<'s, 'a> {
             Self::colon_or_equals,
             Self::lambda,
             Self::constraint,
+            Self::may_be_null,
             Self::foreign_type,
             Self::field_turned_round,
             Self::quoted_field,
@@ -570,6 +571,13 @@ pub(crate) fn unknown_item(text: &str, tokens: &[Token]) -> SyntaxError {
     if let Some(form) = clauses::foreign_item(word, name).filter(|_| first.kind == TokenKind::Name) {
         let message = format!("{} does not begin an item", shown(word));
         return SyntaxError::new(error::UNKNOWN_ITEM, first.span, message, "not an item").help(form);
+    }
+    if first.kind == TokenKind::Name
+        && tokens[1..].iter().find(|token| !token.kind.is_trivia()).is_some_and(|token| token.kind == TokenKind::Pipe)
+    {
+        let message = format!("{} does not begin an item", shown(word));
+        return SyntaxError::new(error::UNKNOWN_ITEM, first.span, message, "not an item")
+            .help(clauses::bare_chain(word));
     }
     if first.kind == TokenKind::Name && SQL_WORDS.contains(&word.to_lowercase().as_str()) {
         return SyntaxError::new(

@@ -39,9 +39,9 @@ pub fn plan(db: &dyn Db, root: SourceFile, files: &[FileText]) -> Option<Plan> {
         names: HashSet::new(),
     };
     for item in program.in_root(db, Namespace::Sink) {
-        for check in checks(db, root, item) {
-            lowering.item(check)?;
-        }
+        // All streams stand before the first target.
+        checks(db, root, item).try_for_each(|check| lowering.upstream(check))?;
+        checks(db, root, item).try_for_each(|check| lowering.item(check).map(drop))?;
     }
     Some(lowering.plan)
 }

@@ -64,6 +64,11 @@ pub(super) fn foreign_item(word: &str, name: Option<&str>) -> Option<String> {
     })
 }
 
+/// What to write for a chain that no item begins: `orders |> csv("out.csv")`.
+pub(super) fn bare_chain(name: &str) -> String {
+    format!("a chain stands in an item: `sink {name} |> …` writes its rows, `stream x = {name} |> …` names them")
+}
+
 /// How an item is written.
 pub(super) fn form(item: &str) -> String {
     let form = match item {

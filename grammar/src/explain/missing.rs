@@ -173,6 +173,9 @@ impl<'a> Place<'_, 'a> {
                         (None, true) => {
                             format!("a stream is named with `stream {name} = …`, a value with `const {name} = …`")
                         }
+                        (None, false) if symbol.is_name() && self.after().is_some_and(|next| next.is(T::Pipe)) => {
+                            clauses::bare_chain(name)
+                        }
                         // A bullet before the next link.
                         (None, false) if chain && self.after().is_some_and(|next| next.is(T::Pipe)) => {
                             format!("take the {found} out: the chain goes on with `|>`")
@@ -193,6 +196,9 @@ impl<'a> Place<'_, 'a> {
             Word::Sink if self.is(T::Assign) => {
                 fault.help("a sink has no name: write the stream that it writes, `sink orders |> csv(\"out.csv\")`")
             }
+            Word::Sink if self.is(T::Pipe) => fault.help(
+                "the chain belongs inside the braces, `sink { orders |> … }`, or stands without them: `sink orders |> …`",
+            ),
             Word::Sink if self.is(T::Comma) || self.after().is_some_and(|next| next.is(T::Pipe)) => {
                 fault.help("several targets stand in braces: `sink { a |> csv(\"a.csv\")  b |> print() }`")
             }

@@ -36,7 +36,9 @@ const HOLDERS: &[(&str, bool)] = &[
     ("vec", true),
     ("set", true),
     ("sequence", true),
+    ("list", true),
     ("optional", false),
+    ("union", false),
     ("option", false),
     ("nullable", false),
     ("maybe", false),
@@ -68,6 +70,29 @@ impl<'a> Place<'_, 'a> {
         mark.is(T::As)
             || mark.is(T::Arrow)
             || (mark.is(T::Colon) && matches!(self.word, Word::Record | Word::Param | Word::Fn))
+    }
+
+    /// `int64 | None`, `int64 or null`, `int64??`: a type that takes nulls, as other languages say it.
+    pub(super) fn may_be_null(&self) -> Option<Answer<'a>> {
+        let ty = self.before(1).filter(|ty| ty.is_name() || ty.is(T::Question))?;
+        let name = if ty.is(T::Question) { self.before(2)? } else { ty };
+        let typed = self.type_before(if ty.is(T::Question) { 2 } else { 1 });
+        if !typed || ![T::Bar, T::Or, T::Coalesce, T::Question].iter().any(|kind| self.is(*kind)) {
+            return None;
+        }
+        let other = self.after().filter(|next| next.is_name() || next.is(T::Null));
+        let null = other.is_none_or(|other| {
+            ["null", "none", "nil", "undefined"].contains(&self.source(other).to_lowercase().as_str())
+        });
+        if !null {
+            return None;
+        }
+        let end = other.filter(|_| self.is(T::Bar) || self.is(T::Or)).map_or(self.span(), |other| other.span);
+        let span = name.span.to(end);
+        let text = super::source(self.text, span);
+        let fault = SyntaxError::new(error::UNEXPECTED, span, format!("there is no type `{text}`"), "unknown type")
+            .help(format!("a type that takes nulls ends in `?`: `{}?`", self.source(name)));
+        Some((Some(fault), Repair::Region))
     }
 
     /// `varchar(20)`, `array<string>`, `string[]`
@@ -102,7 +127,16 @@ impl<'a> Place<'_, 'a> {
                 },
             )
         } else if self.is(T::LBracket) {
-            (T::RBracket, format!("write `list<{text}>`"))
+            let inner = self.after().filter(|inner| inner.is_name()).map(|inner| self.source(inner));
+            let holder = HOLDERS.iter().find(|(theirs, _)| *theirs == lower);
+            (
+                T::RBracket,
+                match (holder, inner) {
+                    (Some((_, true)), Some(inner)) => format!("write `list<{inner}>`"),
+                    (Some((_, false)), Some(inner)) => format!("a type that takes nulls ends in `?`: `{inner}?`"),
+                    _ => format!("write `list<{text}>`"),
+                },
+            )
         } else {
             return None;
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Literal, Span};
+use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Literal, RecordEntry, Span};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
 use dfc_typeck::{Column, LocalDiagnostic, OPTIONAL, Scope, written};
@@ -389,6 +389,7 @@ fn no_condition(e: &Expr, left: &[Column], right: &[Column]) -> Option<(&'static
         ExprKind::Name(name) => (name, false),
         ExprKind::Literal(Literal::String(text)) => (text, true),
         ExprKind::List(items) => return Some(("a list, not a condition", of_list(items, left, right))),
+        ExprKind::Record(entries) => return Some(("a record, not a condition", of_record(entries, left, right))),
         _ => return None,
     };
     let shown = written(name);
@@ -428,6 +429,21 @@ fn of_list(items: &[Arg], left: &[Column], right: &[Column]) -> String {
         })
     };
     match items.iter().map(equality).collect::<Option<Vec<String>>>() {
+        Some(equalities) if !equalities.is_empty() => format!("write `on: {}`", equalities.join(" and ")),
+        _ => "join equalities with `and`: `left.a == right.a and left.b == right.b`".to_owned(),
+    }
+}
+
+/// What to write for `on: { user_id: id }`.
+fn of_record(entries: &[RecordEntry], left: &[Column], right: &[Column]) -> String {
+    let has = |columns: &[Column], name: &str| columns.iter().any(|c| c.name == name);
+    let equality = |entry: &RecordEntry| {
+        let RecordEntry::Field(name, Expr { kind: ExprKind::Name(value), .. }) = entry else { return None };
+        // Either side may stand first.
+        let (l, r) = if has(left, &name.text) { (&name.text, value) } else { (value, &name.text) };
+        (has(left, l) && has(right, r)).then(|| format!("left.{} == right.{}", written(l), written(r)))
+    };
+    match entries.iter().map(equality).collect::<Option<Vec<String>>>() {
         Some(equalities) if !equalities.is_empty() => format!("write `on: {}`", equalities.join(" and ")),
         _ => "join equalities with `and`: `left.a == right.a and left.b == right.b`".to_owned(),
     }

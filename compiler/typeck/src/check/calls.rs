@@ -6,7 +6,7 @@ use dfc_ir::{DataType, Expr, ExprKind, Type};
 use super::branches::rounds;
 use super::literals::is_loose;
 use super::names::{list_of, written};
-use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes};
+use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes, technical};
 use super::results::result_type;
 use crate::Scope;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
@@ -303,6 +303,11 @@ impl Checker<'_> {
             helps.then(|| (arg.syntax, to.clone()))
         });
         let turned = turned(function, args);
+        // `date_trunc(1, day)`: what only a text can say.
+        let technical = function.overloads.iter().filter(|overload| takes(overload, args.len())).find_map(|overload| {
+            let no_text = |n: &usize| !matches!(args[*n].value.ty.ty, Type::String | Type::Null);
+            (0..args.len()).filter(no_text).find_map(|n| technical(overload, n))
+        });
         // `date("2026-01-31")`
         let date = match (name.as_str(), args.first().map(|arg| &arg.value.kind)) {
             ("date" | "datetime" | "timestamp", Some(ExprKind::Literal(dfc_ir::Value::Str(text)))) => {
@@ -337,6 +342,8 @@ impl Checker<'_> {
                 true => report.help(help),
                 false => report.help(help).fix(format!("write `{right}`"), call.span, right),
             };
+        } else if let Some((param, example)) = technical {
+            report.help(format!("`{param}` is a text, such as `{example}`"));
         } else if let Some(literal) = date {
             report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
         } else if number {

@@ -36,6 +36,17 @@ pub(crate) fn takes(overload: &Overload, count: usize) -> bool {
     count == needed || (count > needed && params.last().is_some_and(|last| last.variadic))
 }
 
+/// Parameters whose texts say how to do it, and an example of each: nothing else is converted to one, so that arguments in another
+/// order don't pass.
+const TECHNICAL: &[(&str, &str)] =
+    &[("unit", "\"day\""), ("zone", "\"Europe/Berlin\""), ("format", "\"%Y-%m-%d\""), ("pattern", "r\"[0-9]+\"")];
+
+/// Whether the `n`-th argument is such a text: the parameter's name and an example.
+pub(crate) fn technical(overload: &Overload, n: usize) -> Option<(&'static str, &'static str)> {
+    let name = &parameter(overload, n)?.name.text;
+    TECHNICAL.iter().find(|(technical, _)| technical == name).copied()
+}
+
 /// The type a parameter is declared with.
 pub(crate) fn declared(param: &ast::DeclParam) -> Option<&ast::TypeExpr> {
     match &param.kind {
@@ -68,6 +79,9 @@ fn fit<'t>(overload: &'t Overload, args: &[Argument<'_>], exact: bool) -> Option
     for (n, arg) in args.iter().enumerate() {
         let pattern = declared(parameter(overload, n)?)?;
         let from = &arg.value.ty.ty;
+        if technical(overload, n).is_some() && !matches!(from, Type::String | Type::Null) {
+            return None;
+        }
         let to = instance(pattern, &vars, from)?;
         let bound = mentions_var(pattern, &overload.decl.generics);
         let reaches = if *from == Type::Null || (bound && common_type_of(from, &to)) {
