@@ -100,6 +100,8 @@ helpers! {
     // Whatever else.
     ISLAND = islands::run, fn(context, word, slots, word) -> word;
     GROUP = group::find, fn(context, table, slots) -> state;
+    GROUP_OF_WORD = group::find_word, fn(table, word) -> state;
+    CARRY = group::carry, fn(table, state, word, int);
     SUM_OVERFLOW = group::sum_overflow, fn(context, word, word);
     TEXT_OUT = output::text, fn(context, word, text, word, views);
 }

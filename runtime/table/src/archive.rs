@@ -15,9 +15,10 @@ use rkyv::{Archive, Serialize};
 
 use crate::arena::FrozenBytes;
 use crate::estimate::Estimate;
-use crate::joined::Joined;
+use crate::joined::{InPlaces, Joined};
 use crate::key::{decode, encode, hash_key, skip};
-use crate::layout::StateKind;
+use crate::layout::{StateKind, StateLayout};
+use crate::narrow::{Carried, Forms};
 use crate::pages::FrozenPage;
 use crate::side::{FrozenSides, Moments, Side};
 use crate::table::GroupTable;
@@ -31,9 +32,14 @@ pub struct FrozenGroups {
     first: usize,
     groups: usize,
     keys: FrozenBytes,
+    /// Of a page as it is stored.
     page_bytes: usize,
     page_rows: usize,
     pages: Vec<FrozenPage>,
+    /// Rows that are in use.
+    rows: usize,
+    carried: Arc<Carried>,
+    forms: Option<Arc<Forms>>,
     first_side: usize,
     /// All of them from `first_side` on, each with its aggregate: sides change without their rows.
     sides: FrozenSides,
@@ -84,10 +90,37 @@ pub(crate) struct GroupsArchive {
     /// Numbers of the pages that follow, one after another.
     pub(crate) numbers: Vec<u32>,
     #[rkyv(with = Joined)]
-    pub(crate) pages: Vec<FrozenPage>,
+    pub(crate) pages: StoredPages,
     /// Number of the sides that earlier pieces of the same freeze hold; with 0 those of earlier freezes are gone.
     first_side: u64,
     sides: Vec<SideArchive>,
+}
+
+/// Pages on their way to be stored: their rows are widened one page at a time.
+pub(crate) struct StoredPages {
+    pages: Vec<FrozenPage>,
+    /// Bytes of one as it is stored.
+    page_bytes: usize,
+    page_rows: usize,
+    rows: usize,
+    carried: Arc<Carried>,
+    forms: Option<Arc<Forms>>,
+}
+
+impl InPlaces for StoredPages {
+    fn bytes(&self) -> usize {
+        self.pages.len() * self.page_bytes
+    }
+
+    fn each<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let Some(forms) = &self.forms else { return self.pages.iter().try_for_each(|page| take(page.bytes())) };
+        let mut stored = Vec::with_capacity(self.page_bytes);
+        self.pages.iter().try_for_each(|page| {
+            stored.clear();
+            forms.store_page(page.number * self.page_rows..self.rows, page.bytes(), &self.carried, &mut stored);
+            take(&stored)
+        })
+    }
 }
 
 #[derive(Archive, Serialize)]
@@ -110,18 +143,21 @@ impl GroupTable {
     /// What changed since the last call (`whole`, and the first time: everything).
     pub fn freeze(&mut self, whole: bool) -> FrozenGroups {
         let before = self.frozen.filter(|_| !whole);
-        let first = before.map_or(0, |(groups, _)| groups);
-        self.frozen = Some((self.len(), self.keys.end()));
+        let first = before.unwrap_or(0);
+        self.frozen = Some(self.len());
         FrozenGroups {
             whole: before.is_none(),
             layout: self.layout_text(),
             gone: self.gone,
             first,
             groups: self.len() - first,
-            keys: self.keys.freeze(before.map(|(_, end)| end)),
-            page_bytes: self.states.page_bytes(),
+            keys: self.keys.freeze(first),
+            page_bytes: self.stored_page_bytes(),
             page_rows: self.states.page_rows(),
             pages: self.states.freeze(before.is_none()),
+            rows: self.len(),
+            carried: Arc::new(self.carried.clone()),
+            forms: self.forms.clone(),
             first_side: 0,
             last_side: self.sides.len(),
             sides: self.sides.freeze(),
@@ -137,10 +173,13 @@ impl GroupTable {
             gone: self.gone,
             first: 0,
             groups: self.len(),
-            keys: self.keys.freeze(None),
-            page_bytes: self.states.page_bytes(),
+            keys: self.keys.freeze(0),
+            page_bytes: self.stored_page_bytes(),
             page_rows: self.states.page_rows(),
             pages: self.states.copy(),
+            rows: self.len(),
+            carried: Arc::new(self.carried.clone()),
+            forms: self.forms.clone(),
             first_side: 0,
             last_side: self.sides.len(),
             sides: self.sides.copy(),
@@ -157,7 +196,9 @@ impl GroupTable {
     /// What must be equal for bytes to fit: types of keys and arguments, functions, and where the states lie.
     fn layout_text(&self) -> String {
         let keys: Vec<String> = self.key_layout().parts.iter().map(|part| part.ty.to_string()).collect();
-        let aggregates = self.aggregates.iter().map(|a| format!("{}({}){:?}", a.function.name(), a.arg, a.slot));
+        let slots = &self.stored_layout().slots;
+        let aggregates = self.aggregates.iter().zip(slots);
+        let aggregates = aggregates.map(|(a, slot)| format!("{}({}){slot:?}", a.function.name(), a.arg));
         format!("{} by {}", aggregates.collect::<Vec<_>>().join(" "), keys.join(" "))
     }
 
@@ -192,6 +233,29 @@ impl GroupTable {
             return damaged(format!("it was made for `{}`, not for `{layout}`", archive.layout.as_str()));
         }
         Ok(archive)
+    }
+
+    /// How states are stored.
+    fn stored_layout(&self) -> &StateLayout {
+        self.forms.as_ref().map_or(self.state_layout(), |forms| forms.stored())
+    }
+
+    /// Bytes of a row as it is stored.
+    pub(crate) fn stored_row_bytes(&self) -> usize {
+        self.stored_layout().row_bytes
+    }
+
+    /// Bytes of a page as it is stored.
+    pub(crate) fn stored_page_bytes(&self) -> usize {
+        self.states.page_rows() * self.stored_row_bytes()
+    }
+
+    /// Takes a row as it is stored.
+    pub(crate) fn take_row(&mut self, row: usize, stored: &[u8]) {
+        match &self.forms {
+            Some(forms) => forms.hold(row, stored, &mut self.carried, self.states.row_mut(row)),
+            None => self.states.write(row, 0, stored),
+        }
     }
 
     fn check_gone(&self) -> Result<(), DamagedState> {
@@ -232,17 +296,25 @@ impl GroupTable {
     }
 
     fn take_pages(&mut self, archive: &ArchivedGroupsArchive) -> Result<(), DamagedState> {
-        let size = self.states.page_bytes();
+        let size = self.stored_page_bytes();
         if archive.pages.len() != archive.numbers.len() * size {
             return damaged("its pages are cut off");
         }
-        let pages = self.states.memory_bytes() / size;
+        let pages = self.states.count();
         for (number, bytes) in archive.numbers.iter().zip(archive.pages.chunks_exact(size)) {
             let number = number.to_native() as usize;
             if number >= pages {
                 return damaged(format!("it has page {number} of {pages}"));
             }
-            self.states.fill(number, bytes);
+            // A page may come before the last of its groups.
+            match self.forms.clone() {
+                Some(forms) => {
+                    let first = number * self.states.page_rows();
+                    let page = forms.hold_page(first, bytes, &mut self.carried);
+                    self.states.fill(number, &page);
+                }
+                None => self.states.fill(number, bytes),
+            }
         }
         Ok(())
     }
@@ -398,6 +470,9 @@ impl FrozenGroups {
                 page_bytes: self.page_bytes,
                 page_rows: self.page_rows,
                 pages: of_pages,
+                rows: self.rows,
+                carried: self.carried.clone(),
+                forms: self.forms.clone(),
                 first_side,
                 last_side: side,
                 sides: self.sides.clone(),
@@ -433,7 +508,14 @@ impl FrozenGroups {
             first: self.first as u64,
             keys: self.keys,
             numbers: self.pages.iter().map(|page| page.number as u32).collect(),
-            pages: self.pages,
+            pages: StoredPages {
+                pages: self.pages,
+                page_bytes: self.page_bytes,
+                page_rows: self.page_rows,
+                rows: self.rows,
+                carried: self.carried,
+                forms: self.forms,
+            },
             first_side: self.first_side as u64,
             sides: sides.map(|(of, side)| archive_side(side, *of, argument(*of))).collect(),
             layout: self.layout,

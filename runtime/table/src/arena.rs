@@ -1,4 +1,4 @@
-//! Keys, one after another, in chunks that never move. What was written is never changed, so a freeze shares it and copies nothing
+//! Keys, one after another, in chunks that never move: of any length, or all of one. What was written is never changed, so a freeze shares it and copies nothing
 //! (D11, D13). It may not know what the bytes mean.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -108,6 +108,92 @@ impl Arena {
     }
 }
 
+/// Pieces of a chunk.
+const PIECES: usize = 4096;
+/// Of the first one, as most tables are small: it is moved to a larger one until it has as many as the others.
+const FIRST_PIECES: usize = 64;
+
+/// Pieces of one length that are added and never changed or removed, found by their numbers.
+pub(crate) struct Pieces {
+    chunks: Vec<Arc<Chunk>>,
+    /// Bytes of a piece; not 0.
+    width: usize,
+    count: usize,
+    /// Pieces that the chunks have room for.
+    room: usize,
+}
+
+impl Pieces {
+    /// No piece yet. `width` isn't 0.
+    pub fn new(width: usize) -> Pieces {
+        Pieces { chunks: Vec::new(), width, count: 0, room: 0 }
+    }
+
+    /// Number of pieces.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Adds a piece.
+    ///
+    /// Panics if it hasn't the length of all.
+    #[inline]
+    pub fn push(&mut self, piece: &[u8]) {
+        assert_eq!(piece.len(), self.width);
+        if self.count == self.room {
+            self.grow();
+        }
+        let chunk = &self.chunks[self.count / PIECES];
+        // SAFETY: the chunk has room for this piece, and only this value, which is borrowed alone, knows of it.
+        unsafe {
+            let to = chunk.start.as_ptr().add(self.count % PIECES * self.width);
+            to.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+        }
+        self.count += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.count < PIECES;
+        let pieces = if first { (self.count * 2).clamp(FIRST_PIECES, PIECES) } else { PIECES };
+        let chunk = Chunk::new(pieces * self.width);
+        if first && let Some(smaller) = self.chunks.pop() {
+            // SAFETY: so many bytes were written in the smaller one; the other has room for them, and nobody else knows of it yet. Whoever
+            // shares the smaller one keeps it as it is.
+            unsafe { chunk.start.as_ptr().copy_from_nonoverlapping(smaller.start.as_ptr(), self.count * self.width) }
+        }
+        self.room += pieces - if first { self.count } else { 0 };
+        self.chunks.push(Arc::new(chunk));
+    }
+
+    /// A piece.
+    ///
+    /// Panics if there are not so many.
+    #[inline]
+    pub fn get(&self, number: usize) -> &[u8] {
+        assert!(number < self.count, "piece {number} of {}", self.count);
+        let chunk = &self.chunks[number / PIECES];
+        // SAFETY: these bytes were written, and are never written again.
+        unsafe { std::slice::from_raw_parts(chunk.start.as_ptr().add(number % PIECES * self.width), self.width) }
+    }
+
+    /// All that were added from a number on, as they are for ever.
+    pub fn freeze(&self, from: usize) -> FrozenBytes {
+        let chunks = self.chunks.iter().zip((0..).step_by(PIECES)).skip(from / PIECES);
+        let parts = chunks.map(|(chunk, first)| {
+            let (start, end) = (from.saturating_sub(first), (self.count - first).min(PIECES));
+            (chunk.clone(), start * self.width, end * self.width)
+        });
+        FrozenBytes { parts: parts.filter(|(_, start, end)| start < end).collect() }
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.room * self.width
+    }
+}
+
 /// Bytes that an [`Arena`] held when it was frozen. No piece that was added lies in two parts.
 pub struct FrozenBytes {
     /// Chunks, each with the first byte that belongs here and the one behind the last.
@@ -183,6 +269,34 @@ mod tests {
             let front = bytes.take_front(expected.len() / 3);
             let all: Vec<u8> = front.parts().chain(bytes.parts()).flatten().copied().collect();
             assert!(all == expected);
+        }
+    }
+
+    /// The same of pieces of one length, the first of which are moved while there are few.
+    #[test]
+    fn pieces_that_are_frozen_stay() {
+        for width in [1, 8, 13] {
+            let piece = |number: usize| -> Vec<u8> { (0..width).map(|k| (number * 31 + k) as u8).collect() };
+            let mut pieces = Pieces::new(width);
+            let (mut from, mut frozen, mut since) = (0, Vec::new(), Vec::new());
+            for number in 0..3 * PIECES + 7 {
+                pieces.push(&piece(number));
+                since.extend_from_slice(&piece(number));
+                if number.is_power_of_two() || number % 1_234 == 5 || number % PIECES == 0 {
+                    frozen.push((pieces.freeze(from), std::mem::take(&mut since)));
+                    from = pieces.len();
+                    assert!(pieces.freeze(from).is_empty());
+                }
+            }
+            assert!((0..pieces.len()).all(|number| pieces.get(number) == piece(number)));
+            assert_eq!(pieces.memory_bytes(), 4 * PIECES * width);
+            drop(pieces);
+            for (mut bytes, expected) in frozen {
+                assert_eq!(bytes.len(), expected.len());
+                let front = bytes.take_front(expected.len() / 3);
+                let all: Vec<u8> = front.parts().chain(bytes.parts()).flatten().copied().collect();
+                assert!(all == expected);
+            }
         }
     }
 

@@ -73,6 +73,16 @@ impl GroupTable {
                 let counts = self.states.column(first, rows, slot.offset).map(i64::from_le_bytes);
                 Some(Arc::new(Int64Array::from_iter_values(counts)))
             }
+            (StateKind::NarrowSum, ty @ Type::Decimal(precision, scale))
+                if *precision > SHORT_PRECISION && self.carried.is_empty() && exact(0, info).scale == *scale =>
+            {
+                let seen = slot.second == slot.offset
+                    || self.states.column::<1>(first, rows, slot.second).all(|seen| seen != [0]);
+                // Numbers of 64 bits fit 19 digits.
+                let sums = || self.states.column(first, rows, slot.offset).map(|sum| i64::from_le_bytes(sum).into());
+                let sums = || Decimal128Array::from_iter_values(sums()).with_data_type(arrow_type(ty));
+                seen.then(|| Arc::new(sums()) as ArrayRef)
+            }
             (StateKind::Sum, ty @ Type::Decimal(precision, scale)) if *precision > SHORT_PRECISION => {
                 let limit = 10i128.pow((*precision).into());
                 let same_scale = exact(0, info).scale == *scale;
@@ -109,14 +119,18 @@ impl GroupTable {
         let info = &self.aggregates[aggregate];
         let slot = info.slot;
         let count = |offset| u64::from_le_bytes(self.states.read(row, offset));
-        let seen = || self.states.read(row, slot.second) != [0];
+        let seen = || slot.second == slot.offset || self.states.read(row, slot.second) != [0];
         let sum = || i128::from_le_bytes(self.states.read(row, slot.offset));
         let sum_float = || f64::from_le_bytes(self.states.read(row, slot.offset));
         match slot.kind {
             StateKind::Count => Ok(Value::Int(count(slot.offset).into())),
             StateKind::Sum if seen() => whole_sum(sum(), info),
+            StateKind::NarrowSum if seen() => whole_sum(self.narrow_sum(row, aggregate), info),
             StateKind::SumFloat if seen() => arith::finite(sum_float(), &info.ty.ty),
             StateKind::Mean if count(slot.second) > 0 => mean(sum(), count(slot.second), info),
+            StateKind::NarrowMean if count(slot.second) > 0 => {
+                mean(self.narrow_sum(row, aggregate), count(slot.second), info)
+            }
             StateKind::MeanFloat if count(slot.second) > 0 => {
                 arith::finite(sum_float() / count(slot.second) as f64, &info.ty.ty)
             }

@@ -7,23 +7,23 @@ use rkyv::with::{ArchiveWith, SerializeWith};
 use rkyv::{Place, Portable};
 
 use crate::arena::FrozenBytes;
-use crate::pages::FrozenPage;
 
 /// Bytes in several places.
 pub(crate) trait InPlaces {
-    /// They, one place after another.
-    fn places(&self) -> impl Iterator<Item = &[u8]>;
+    /// How many in all.
+    fn bytes(&self) -> usize;
+
+    /// Gives them out, one place after another.
+    fn each<E>(&self, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
 }
 
 impl InPlaces for FrozenBytes {
-    fn places(&self) -> impl Iterator<Item = &[u8]> {
-        self.parts()
+    fn bytes(&self) -> usize {
+        self.len()
     }
-}
 
-impl InPlaces for Vec<FrozenPage> {
-    fn places(&self) -> impl Iterator<Item = &[u8]> {
-        self.iter().map(FrozenPage::bytes)
+    fn each<E>(&self, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.parts().try_for_each(take)
     }
 }
 
@@ -38,14 +38,14 @@ where
     type Resolver = VecResolver;
 
     fn resolve_with(field: &F, resolver: VecResolver, out: Place<ArchivedVec<u8>>) {
-        ArchivedVec::resolve_from_len(field.places().map(<[u8]>::len).sum(), resolver, out);
+        ArchivedVec::resolve_from_len(field.bytes(), resolver, out);
     }
 }
 
 impl<F: InPlaces, S: Fallible + Writer + ?Sized> SerializeWith<F, S> for Joined {
     fn serialize_with(field: &F, serializer: &mut S) -> Result<VecResolver, S::Error> {
         let start = serializer.pos();
-        field.places().try_for_each(|bytes| serializer.write(bytes))?;
+        field.each(|bytes| serializer.write(bytes))?;
         Ok(VecResolver::from_pos(start))
     }
 }

@@ -8,8 +8,13 @@ use std::sync::Arc;
 
 use dfc_trial::{Planted, planted};
 
-/// Bytes of a page, about.
+/// Bytes of a page as it is stored, about.
 const PAGE_BYTES: usize = 64 * 1024;
+
+/// Rows of a page, by the bytes of a row as it is stored.
+pub(crate) fn page_rows(row_bytes: usize) -> usize {
+    (PAGE_BYTES / row_bytes).max(1)
+}
 
 /// The memory of one page.
 struct Page {
@@ -67,7 +72,7 @@ impl FrozenPage {
     }
 }
 
-/// Rows of one width, aligned to 16 bytes, zero when they are new.
+/// Rows of one width, pages aligned to 16 bytes, zero when they are new; at most 2³².
 pub(crate) struct Pages {
     pages: Vec<Arc<Page>>,
     /// For each page whether somebody else may hold it since it was frozen: then it may not be written to. Empty: none is.
@@ -80,10 +85,9 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// No row yet. `row_bytes` is a multiple of 16 and not 0.
-    pub fn new(row_bytes: usize) -> Self {
-        let page_rows = (PAGE_BYTES / row_bytes).max(1);
-        // Can't fail: a page has about PAGE_BYTES, or those of one row, 32 for each of the aggregates in memory.
+    /// No row yet. Neither is 0.
+    pub fn new(row_bytes: usize, page_rows: usize) -> Self {
+        // Can't fail: a page has at most about PAGE_BYTES, or those of one row, 32 for each of the aggregates in memory.
         let layout = Layout::from_size_align(page_rows * row_bytes, 16).expect("a page fits the address space");
         Pages { pages: Vec::new(), shared: Vec::new(), layout, page_rows, row_bytes, rows: 0 }
     }
@@ -97,22 +101,32 @@ impl Pages {
         self.writable(self.rows - 1)
     }
 
+    /// The page of a row, and its number there.
+    #[inline]
+    fn place(&self, row: usize) -> (usize, usize) {
+        // Of 32 bits, as that takes half the time.
+        let (row, page_rows) = (row as u32, self.page_rows as u32);
+        ((row / page_rows) as usize, (row % page_rows) as usize)
+    }
+
     /// The address of row `row`; its `row_bytes` bytes may be read as long as nothing else writes them.
     ///
     /// Panics if there is no such row.
+    #[inline]
     fn address(&self, row: usize) -> *mut u8 {
         assert!(row < self.rows, "row {row} of {}", self.rows);
-        let page = &self.pages[row / self.page_rows];
+        let (page, row) = self.place(row);
         // SAFETY: the row lies inside its page.
-        unsafe { page.start.as_ptr().add(row % self.page_rows * self.row_bytes) }
+        unsafe { self.pages[page].start.as_ptr().add(row * self.row_bytes) }
     }
 
     /// The address of row `row`; its `row_bytes` bytes may be read and written as long as nothing else does.
     ///
     /// Panics if there is no such row.
+    #[inline]
     pub fn writable(&mut self, row: usize) -> *mut u8 {
         if !self.shared.is_empty() {
-            self.unshare(row / self.page_rows);
+            self.unshare(self.place(row).0);
         }
         self.address(row)
     }
@@ -147,14 +161,22 @@ impl Pages {
         frozen
     }
 
+    /// Which row has this address; `None`: none has.
+    #[cold]
+    pub fn row_of(&self, address: *const u8) -> Option<usize> {
+        let distance = |page: &Arc<Page>| (address as usize).wrapping_sub(page.start.as_ptr() as usize);
+        let page = self.pages.iter().position(|page| distance(page) < self.layout.size())?;
+        Some(page * self.page_rows + distance(&self.pages[page]) / self.row_bytes)
+    }
+
+    /// Number of pages.
+    pub fn count(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Rows of one page.
     pub fn page_rows(&self) -> usize {
         self.page_rows
-    }
-
-    /// Bytes of one page.
-    pub fn page_bytes(&self) -> usize {
-        self.layout.size()
     }
 
     /// Puts a page's bytes in place; the rows in it must exist.
@@ -181,6 +203,12 @@ impl Pages {
         unsafe { self.writable(row).add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
+    /// The bytes of row `row`, to be written.
+    pub fn row_mut(&mut self, row: usize) -> &mut [u8] {
+        // SAFETY: the bytes are those of the row, which nothing else uses while `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.writable(row), self.row_bytes) }
+    }
+
     /// Makes row `row` that of another table whose rows have the same width.
     ///
     /// Panics if there is no such row, or the widths differ.
@@ -198,8 +226,8 @@ impl Pages {
         assert!(offset + N <= self.row_bytes && first + rows <= self.rows);
         // SAFETY: the bytes lie inside a row of the page; nothing writes them while `self` is shared.
         (first..first + rows).map(move |row| unsafe {
-            let page = &self.pages[row / self.page_rows];
-            page.start.as_ptr().add(row % self.page_rows * self.row_bytes + offset).cast::<[u8; N]>().read()
+            let (page, row) = self.place(row);
+            self.pages[page].start.as_ptr().add(row * self.row_bytes + offset).cast::<[u8; N]>().read()
         })
     }
 
@@ -217,7 +245,7 @@ mod tests {
     /// written to again while somebody still holds them are copied.
     #[test]
     fn a_freeze_copies_nothing_and_gives_what_changed() {
-        let mut pages = Pages::new(64);
+        let mut pages = Pages::new(64, page_rows(64));
         let rows = 100 * pages.page_rows();
         (0..rows).for_each(|_| {
             pages.push();

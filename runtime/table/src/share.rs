@@ -127,8 +127,8 @@ impl GroupTable {
 
     /// Whether the parts build on one another; the newest of each page, and the number of groups.
     fn look_through<'b>(&self, archives: &[&'b ArchivedGroupsArchive]) -> Result<(Stored<'b>, usize), DamagedState> {
-        let (page_rows, size) = (self.states.page_rows(), self.states.page_bytes());
-        let mut stored = Stored { pages: Vec::new(), page_rows, row_bytes: self.state_layout().row_bytes };
+        let (page_rows, size) = (self.states.page_rows(), self.stored_page_bytes());
+        let mut stored = Stored { pages: Vec::new(), page_rows, row_bytes: self.stored_row_bytes() };
         let mut groups = 0;
         for archive in archives {
             let first = archive.first.to_native() as usize;
@@ -173,7 +173,7 @@ impl GroupTable {
                 (&mut *again, row)
             };
             if let Some(bytes) = stored.row(found.number) {
-                table.states.write(row, 0, bytes);
+                table.take_row(row, bytes);
             }
         }
         Ok(())

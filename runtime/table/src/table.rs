@@ -1,18 +1,20 @@
 //! The table of groups: from packed keys to state rows.
 //!
-//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another in an arena; state
-//! rows in pages. Neither ever moves.
+//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another; state rows in pages.
+
+use std::sync::Arc;
 
 use dfc_eval::EvalError;
 use dfc_ir::plan::{AggFunction, Aggregate};
 use dfc_ir::stage::AggregateSpec;
 use dfc_ir::{DataType, ExprKind, Site, Type, Value};
 
-use crate::arena::{Arena, Place};
 use crate::estimate::Estimate;
 use crate::key::{KeyLayout, hash_key, partition};
+use crate::keys::{AT_ONCE, Keys};
 use crate::layout::{StateKind, StateLayout, StateSlot};
-use crate::pages::Pages;
+use crate::narrow::{Carried, Forms};
+use crate::pages::{Pages, page_rows};
 use crate::side::Sides;
 
 /// Most groups in so many slots: a search for a new one ends at a free slot, about seven on where so many are taken, in one or two lines of
@@ -20,9 +22,6 @@ use crate::side::Sides;
 fn filled(slots: usize) -> usize {
     slots / 4 * 3
 }
-
-/// Groups whose slots are looked up together.
-const MERGED_AT_ONCE: usize = 64;
 
 /// A group's number: groups are numbered from 0 in the order of their arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,63 +57,6 @@ impl AggregateInfo {
     }
 }
 
-pub(crate) struct Entry {
-    pub(crate) hash: u64,
-    /// Where its key lies in the arena.
-    pub(crate) key: Place,
-    /// Bytes of its key.
-    pub(crate) len: u32,
-}
-
-/// Entries of a block.
-const BLOCK: usize = 4096;
-
-/// Entries in blocks: more of them need no other place for those before, and no more memory than a block beyond their own.
-#[derive(Default)]
-pub(crate) struct Entries {
-    blocks: Vec<Vec<Entry>>,
-    count: usize,
-}
-
-impl Entries {
-    fn push(&mut self, entry: Entry) {
-        if self.count.is_multiple_of(BLOCK) {
-            // The first grows, as most tables are small.
-            self.blocks.push(Vec::with_capacity(if self.count == 0 { 0 } else { BLOCK }));
-        }
-        if let Some(block) = self.blocks.last_mut() {
-            block.push(entry);
-        }
-        self.count += 1;
-    }
-
-    fn len(&self) -> usize {
-        self.count
-    }
-
-    #[inline]
-    fn get(&self, number: usize) -> &Entry {
-        &self.blocks[number / BLOCK][number % BLOCK]
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.blocks.iter().flatten()
-    }
-
-    /// From an entry on, as slices of at most so many, each with the number of its first.
-    fn chunks(&self, first: usize, of: usize) -> impl Iterator<Item = (usize, &[Entry])> {
-        let blocks = self.blocks.iter().enumerate().skip(first / BLOCK);
-        blocks.flat_map(move |(number, block)| {
-            let start = first.saturating_sub(number * BLOCK).min(block.len());
-            block[start..].chunks(of).zip(0..).map(move |(chunk, n)| (number * BLOCK + start + n * of, chunk))
-        })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.blocks.iter().map(|block| block.capacity() * size_of::<Entry>()).sum()
-    }
-}
-
 /// Groups by key, each with the states of its aggregates.
 ///
 /// A state row's address stays good, and the row where it is, until the table is frozen, dropped or finished; it may be written
@@ -122,17 +64,20 @@ impl Entries {
 pub struct GroupTable {
     /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
     slots: Vec<u64>,
-    pub(crate) entries: Entries,
-    pub(crate) keys: Arena,
+    pub(crate) keys: Keys,
     pub(crate) states: Pages,
+    /// What narrow sums carry beside the rows.
+    pub(crate) carried: Carried,
+    /// How rows are stored, where that isn't how they are held.
+    pub(crate) forms: Option<Arc<Forms>>,
     /// The values beside the rows, each with the aggregate that it belongs to.
     pub(crate) sides: Sides,
     pub(crate) aggregates: Vec<AggregateInfo>,
     key_layout: KeyLayout,
     state_layout: StateLayout,
     pub(crate) scratch: Vec<u8>,
-    /// Groups and the end of their keys when it was last frozen; `None`: never.
-    pub(crate) frozen: Option<(usize, Place)>,
+    /// Groups when it was last frozen; `None`: never.
+    pub(crate) frozen: Option<usize>,
     /// Groups with a lower number were given on: see [`GroupTable::forget_before`].
     pub(crate) gone: usize,
 }
@@ -140,17 +85,20 @@ pub struct GroupTable {
 impl GroupTable {
     /// An empty table; without keys it has its one group from the start.
     pub fn new(spec: &AggregateSpec) -> GroupTable {
-        let state_layout = StateLayout::new(&spec.aggregates);
+        let state_layout = StateLayout::new(spec);
+        let stored = StateLayout::stored(&spec.aggregates);
         let aggregates =
             spec.aggregates.iter().zip(&state_layout.slots).map(|(a, slot)| AggregateInfo::new(a, *slot)).collect();
+        let key_layout = KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone()));
         let mut table = GroupTable {
             slots: vec![0; 64],
-            entries: Entries::default(),
-            keys: Arena::default(),
-            states: Pages::new(state_layout.row_bytes),
+            keys: Keys::new(&key_layout),
+            states: Pages::new(state_layout.row_bytes, page_rows(stored.row_bytes)),
+            carried: Carried::default(),
+            forms: Forms::new(&state_layout, stored),
             sides: Sides::default(),
             aggregates,
-            key_layout: KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone())),
+            key_layout,
             state_layout,
             scratch: Vec::new(),
             frozen: None,
@@ -174,46 +122,50 @@ impl GroupTable {
 
     /// Number of groups.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.keys.len()
     }
 
     /// Whether there is no group yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.len() == 0
+        self.keys.len() == 0
     }
 
     /// The bytes of a group's key.
     pub fn key(&self, group: GroupIndex) -> &[u8] {
-        let entry = self.entries.get(group.0 as usize);
-        self.keys.get(entry.key, entry.len as usize)
+        self.keys.get(group.0 as usize)
     }
 
     /// The group with this key, which is added if there is none. `hash` is the key's [`hash_key`].
     ///
     /// Panics past 2³² − 2 groups.
+    #[inline]
     pub fn group(&mut self, key: &[u8], hash: u64) -> GroupIndex {
         let tag = hash & !0xFFFF_FFFF;
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            match self.slots[at] {
-                0 => break,
-                slot if slot & !0xFFFF_FFFF == tag => {
-                    let group = GroupIndex(slot as u32 - 1);
-                    if self.key(group) == key {
-                        return group;
-                    }
+            let slot = self.slots[at];
+            if slot == 0 {
+                return self.add(key, hash, at);
+            }
+            if slot & !0xFFFF_FFFF == tag {
+                let group = GroupIndex(slot as u32 - 1);
+                if self.keys.is(group.0 as usize, key) {
+                    return group;
                 }
-                _ => {}
             }
             at = (at + 1) & mask;
         }
-        let number = self.entries.len() as u32;
+    }
+
+    /// Adds a group whose slot is free.
+    fn add(&mut self, key: &[u8], hash: u64, at: usize) -> GroupIndex {
+        let number = self.keys.len() as u32;
         assert!(number < u32::MAX - 1, "more than 4,294,967,294 groups in one table");
-        self.slots[at] = tag | u64::from(number + 1);
-        self.entries.push(Entry { hash, key: self.keys.add(key), len: key.len() as u32 });
+        self.slots[at] = hash & !0xFFFF_FFFF | u64::from(number + 1);
+        self.keys.push(key, hash);
         self.states.push();
-        if self.entries.len() > filled(self.slots.len()) {
+        if self.keys.len() > filled(self.slots.len()) {
             self.grow();
         }
         GroupIndex(number)
@@ -222,8 +174,19 @@ impl GroupTable {
     /// The address of a group's state row: see [`StateLayout`].
     ///
     /// Panics if there is no such group.
+    #[inline]
     pub fn state_row(&mut self, group: GroupIndex) -> *mut u8 {
         self.states.writable(group.0 as usize)
+    }
+
+    /// A narrow sum of a group, whose state row this is, was `before` when its argument would have made it pass 64 bits: it begins anew with
+    /// the argument.
+    ///
+    /// Panics if it is no group's row.
+    pub fn carry(&mut self, row: *const u8, aggregate: usize, before: i64) {
+        // Can't fail: see above.
+        let row = self.states.row_of(row).expect("the row is one of the table");
+        self.carried.add(row, aggregate, before.into());
     }
 
     fn grow(&mut self) {
@@ -234,12 +197,15 @@ impl GroupTable {
     fn spread(&mut self, slots: usize) {
         let mask = slots - 1;
         let mut slots = vec![0; slots];
-        for (entry, number) in self.entries.iter().zip(1u64..) {
-            let mut at = entry.hash as usize & mask;
-            while slots[at] != 0 {
-                at = (at + 1) & mask;
+        let mut room = [0; AT_ONCE];
+        for first in (0..self.len()).step_by(AT_ONCE) {
+            for (hash, number) in self.keys.hashes(first, &mut room).iter().zip(first as u64 + 1..) {
+                let mut at = *hash as usize & mask;
+                while slots[at] != 0 {
+                    at = (at + 1) & mask;
+                }
+                slots[at] = hash & !0xFFFF_FFFF | number;
             }
-            slots[at] = entry.hash & !0xFFFF_FFFF | number;
         }
         self.slots = slots;
     }
@@ -249,17 +215,23 @@ impl GroupTable {
     ///
     /// Errors: `R0101` if a sum passes 128 bits.
     pub fn merge_partition(&mut self, other: &GroupTable, part: usize, parts: usize) -> Result<usize, EvalError> {
-        let ours = |entry: &&Entry| partition(entry.hash, parts) == part;
+        let ours = |hash: &u64| partition(*hash, parts) == part;
+        let mut room = [0; AT_ONCE];
         if self.is_empty() {
-            self.reserve(other.entries.iter().skip(other.gone).filter(ours).count());
+            let mut expected = 0;
+            for first in (other.gone..other.len()).step_by(AT_ONCE) {
+                expected += other.keys.hashes(first, &mut room).iter().filter(|hash| ours(hash)).count();
+            }
+            self.reserve(expected);
         }
-        let in_rows = self.is_in_rows();
+        let in_rows = self.is_in_rows() && other.carried.is_empty();
         let mut merged = 0;
-        for (first, block) in other.entries.chunks(other.gone, MERGED_AT_ONCE) {
-            self.foresee(block.iter().filter(ours).map(|entry| entry.hash));
-            for (entry, number) in block.iter().zip(first as u32..).filter(|(entry, _)| ours(entry)) {
+        for first in (other.gone..other.len()).step_by(AT_ONCE) {
+            let hashes = other.keys.hashes(first, &mut room);
+            self.foresee(hashes.iter().copied().filter(ours));
+            for (hash, number) in hashes.iter().zip(first as u32..).filter(|(hash, _)| ours(hash)) {
                 let (theirs, before) = (GroupIndex(number), self.len());
-                let group = self.group(other.key(theirs), entry.hash);
+                let group = self.group(other.key(theirs), *hash);
                 if in_rows && self.len() > before {
                     // A new group's state is all zeros, with which every state is itself.
                     self.states.copy_row(group.0 as usize, &other.states, number as usize);
@@ -287,7 +259,10 @@ impl GroupTable {
 
     /// Lets an estimate see the keys.
     pub fn see_keys(&self, estimate: &mut Estimate) {
-        self.entries.iter().for_each(|entry| estimate.add(entry.hash));
+        let mut room = [0; AT_ONCE];
+        for first in (0..self.len()).step_by(AT_ONCE) {
+            self.keys.hashes(first, &mut room).iter().for_each(|hash| estimate.add(*hash));
+        }
     }
 
     /// Whether all states lie in the rows, and none beside them.
@@ -315,7 +290,7 @@ impl GroupTable {
 
     /// Bytes of a group's state row and its entry, keys and sides aside.
     pub fn row_bytes(&self) -> usize {
-        self.state_layout.row_bytes + size_of::<Entry>() + 2 * size_of::<u64>()
+        self.state_layout.row_bytes + self.keys.entry_bytes() + 2 * size_of::<u64>()
     }
 
     /// Bytes of memory that the table holds, about (values beside the rows are counted by their number only).
@@ -323,7 +298,7 @@ impl GroupTable {
         self.states.memory_bytes()
             + self.keys.memory_bytes()
             + self.slots.capacity() * size_of::<u64>()
-            + self.entries.memory_bytes()
+            + self.carried.memory_bytes()
             + self.sides.iter().map(|(_, side)| side.memory_bytes()).sum::<usize>()
     }
 }

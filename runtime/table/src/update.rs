@@ -14,7 +14,7 @@ use hashbrown::HashSet;
 use crate::estimate::Estimate;
 use crate::fixed;
 use crate::key::{encode, hash_key};
-use crate::layout::{StateKind, addend};
+use crate::layout::{StateKind, StateSlot, addend};
 use crate::side::{Moments, Side};
 use crate::table::{AggregateInfo, GroupIndex, GroupTable};
 
@@ -125,13 +125,19 @@ impl GroupTable {
                     addend(value).and_then(|n| i128::from_le_bytes(self.states.read(row, slot.offset)).checked_add(n));
                 let sum = sum.ok_or_else(|| sum_overflow(info))?;
                 self.states.write(row, slot.offset, &sum.to_le_bytes());
-                self.mark(row, slot.kind, slot.second, 1);
+                self.mark(row, slot, 1);
+            }
+            StateKind::NarrowSum | StateKind::NarrowMean => {
+                if let Some(number) = addend(value) {
+                    self.add_narrow(row, aggregate, number);
+                    self.mark(row, slot, 1);
+                }
             }
             StateKind::SumFloat | StateKind::MeanFloat => {
                 if let Value::Float(x) = value {
                     let sum = f64::from_le_bytes(self.states.read(row, slot.offset)) + x;
                     self.states.write(row, slot.offset, &sum.to_le_bytes());
-                    self.mark(row, slot.kind, slot.second, 1);
+                    self.mark(row, slot, 1);
                 }
             }
             StateKind::Least(width) | StateKind::Largest(width) => {
@@ -153,11 +159,29 @@ impl GroupTable {
         self.states.write(row, offset, &count.to_le_bytes());
     }
 
+    /// Adds to a narrow sum.
+    fn add_narrow(&mut self, row: usize, aggregate: usize, number: i128) {
+        let offset = self.aggregates[aggregate].slot.offset;
+        let sum = number.saturating_add(i64::from_le_bytes(self.states.read(row, offset)).into());
+        let narrow = i64::try_from(sum).unwrap_or_else(|_| {
+            self.carried.add(row, aggregate, sum);
+            0
+        });
+        self.states.write(row, offset, &narrow.to_le_bytes());
+    }
+
+    /// A narrow sum with what it carries.
+    pub(crate) fn narrow_sum(&self, row: usize, aggregate: usize) -> i128 {
+        let offset = self.aggregates[aggregate].slot.offset;
+        self.carried.of(row, aggregate).saturating_add(i64::from_le_bytes(self.states.read(row, offset)).into())
+    }
+
     /// Notes `count` values in the second part of a sum or a mean.
-    fn mark(&mut self, row: usize, kind: StateKind, second: usize, count: u64) {
-        match kind {
-            StateKind::Mean | StateKind::MeanFloat => self.add_count(row, second, count),
-            _ => self.states.write(row, second, &[1]),
+    fn mark(&mut self, row: usize, slot: StateSlot, count: u64) {
+        match slot.kind {
+            StateKind::Mean | StateKind::MeanFloat | StateKind::NarrowMean => self.add_count(row, slot.second, count),
+            _ if slot.second == slot.offset => {}
+            _ => self.states.write(row, slot.second, &[1]),
         }
     }
 
@@ -253,7 +277,10 @@ impl GroupTable {
         let (slot, function) = (info.slot, info.function);
         let count = match slot.kind {
             StateKind::Count | StateKind::Side => u64::from_le_bytes(other.states.read(theirs, slot.offset)),
-            StateKind::Mean | StateKind::MeanFloat => u64::from_le_bytes(other.states.read(theirs, slot.second)),
+            StateKind::Mean | StateKind::MeanFloat | StateKind::NarrowMean => {
+                u64::from_le_bytes(other.states.read(theirs, slot.second))
+            }
+            _ if slot.second == slot.offset => 1,
             _ => other.states.read::<1>(theirs, slot.second)[0].into(),
         };
         if count == 0 {
@@ -266,13 +293,17 @@ impl GroupTable {
                 let sum = mine.checked_add(i128::from_le_bytes(other.states.read(theirs, slot.offset)));
                 let sum = sum.ok_or_else(|| sum_overflow(info))?;
                 self.states.write(row, slot.offset, &sum.to_le_bytes());
-                self.mark(row, slot.kind, slot.second, count);
+                self.mark(row, slot, count);
+            }
+            StateKind::NarrowSum | StateKind::NarrowMean => {
+                self.add_narrow(row, aggregate, other.narrow_sum(theirs, aggregate));
+                self.mark(row, slot, count);
             }
             StateKind::SumFloat | StateKind::MeanFloat => {
                 let sum = f64::from_le_bytes(self.states.read(row, slot.offset))
                     + f64::from_le_bytes(other.states.read(theirs, slot.offset));
                 self.states.write(row, slot.offset, &sum.to_le_bytes());
-                self.mark(row, slot.kind, slot.second, count);
+                self.mark(row, slot, count);
             }
             StateKind::Least(_) | StateKind::Largest(_) => {
                 return self.update(group, aggregate, &[other.read_value(theirs, aggregate)], 0);

@@ -5,8 +5,8 @@ use dfc_ir::stage::AggregateSpec;
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Expr, Field, Schema, Site, Type, Value};
 use dfc_table::{
-    GroupTable, HASH_END, HASH_SEED, HASH_WORD, KeyLayout, StateKind, StateLayout, find_or_insert, fold, hash_key,
-    partition,
+    GroupTable, HASH_END, HASH_SEED, HASH_WORD, KeyLayout, StateKind, StateLayout, StateSlot, find_or_insert, fold,
+    hash_key, partition,
 };
 
 fn encoded(layout: &KeyLayout, values: &[Value]) -> Vec<u8> {
@@ -104,12 +104,32 @@ fn aggregate(function: AggFunction, arg: Option<Type>, ty: Type) -> Aggregate {
 fn states_are_aligned_and_apart() {
     use AggFunction::*;
     let mut aggregates = vec![aggregate(Count, None, Type::INT64)];
-    for ty in [Type::Bool, Type::INT32, Type::Float32, Type::Float64, Type::Decimal(38, 2), Type::String, Type::Date] {
+    let narrow = Type::Decimal(15, 2);
+    for ty in
+        [Type::Bool, Type::INT32, Type::Float32, Type::Float64, narrow, Type::Decimal(38, 2), Type::String, Type::Date]
+    {
         for (function, _) in AggFunction::ALL {
             aggregates.push(aggregate(function, Some(ty.clone()), ty.clone()));
         }
     }
-    let layout = StateLayout::new(&aggregates);
+    let stored = StateLayout::stored(&aggregates);
+    let is_narrow = |slot: &StateSlot| matches!(slot.kind, StateKind::NarrowSum | StateKind::NarrowMean);
+    assert!(!stored.slots.iter().any(is_narrow));
+    apart(&stored);
+    let spec = AggregateSpec {
+        node: "test".into(),
+        inputs: vec![DataType::of(Type::INT64)],
+        keys: vec![Expr::column(0, DataType::of(Type::INT64))],
+        aggregates,
+        output: Schema::default(),
+    };
+    let held = StateLayout::new(&spec);
+    assert!(held.slots.iter().any(is_narrow) && held.row_bytes < stored.row_bytes);
+    apart(&held);
+}
+
+/// No two states share a byte, and all are aligned.
+fn apart(layout: &StateLayout) {
     assert_eq!(layout.row_bytes % 16, 0);
     let mut used = vec![false; layout.row_bytes];
     let mut take = |offset: usize, size: usize| {
@@ -122,9 +142,9 @@ fn states_are_aligned_and_apart() {
         let (value, second) = match slot.kind {
             StateKind::Count | StateKind::Side => (8, 0),
             StateKind::Sum => (16, 1),
-            StateKind::SumFloat => (8, 1),
+            StateKind::SumFloat | StateKind::NarrowSum => (8, 1),
             StateKind::Mean => (16, 8),
-            StateKind::MeanFloat => (8, 8),
+            StateKind::MeanFloat | StateKind::NarrowMean => (8, 8),
             StateKind::Least(width) | StateKind::Largest(width) => (width, 1),
         };
         take(slot.offset, value);

@@ -25,6 +25,27 @@ pub(super) unsafe extern "C" fn find(context: *mut Context, table: *mut GroupTab
     unsafe { find_or_insert(table, key.as_ptr(), key.len(), hash) }
 }
 
+/// The same where the key is one word.
+///
+/// # Safety
+/// `table` is a table of the aggregate that was compiled, whose keys have eight bytes; nothing else uses it.
+pub(super) unsafe extern "C" fn find_word(table: *mut GroupTable, word: u64) -> *mut u8 {
+    // SAFETY: promised by the caller.
+    let table = unsafe { &mut *table };
+    let key = word.to_le_bytes();
+    let group = table.group(&key, hash_key(&key));
+    table.state_row(group)
+}
+
+/// A narrow sum, that of aggregate number `aggregate` in this state row, begins anew: it was `before`.
+///
+/// # Safety
+/// `table` is a table that nothing else uses, and the row one of its groups'.
+pub(super) unsafe extern "C" fn carry(table: *mut GroupTable, row: *mut u8, aggregate: u64, before: i64) {
+    // SAFETY: promised by the caller.
+    unsafe { (*table).carry(row, aggregate as usize, before) };
+}
+
 /// Notes that the sum of aggregate number `aggregate` passed 128 bits on this row.
 ///
 /// # Safety

@@ -48,7 +48,7 @@ struct Argument {
 impl<'s> UpdateStates<'s> {
     /// Errors: an aggregate whose state is not in the row, or a key that has no registers.
     pub(crate) fn new(spec: &'s AggregateSpec) -> Result<Self, Unsupported> {
-        let slots = StateLayout::new(&spec.aggregates).slots;
+        let slots = StateLayout::new(spec).slots;
         if let Some((aggregate, _)) = spec.aggregates.iter().zip(&slots).find(|(_, slot)| slot.kind == StateKind::Side)
         {
             return Err(Unsupported(format!("the state of `{}`", aggregate.function.name())));
@@ -116,7 +116,7 @@ impl Ending for UpdateStates<'_> {
         let state = if keys.is_empty() { base } else { self.find(l, base, table, &keys) };
         for (number, argument) in arguments.into_iter().enumerate() {
             let ty = self.spec.aggregates[number].args.first().map(|arg| &arg.ty.ty);
-            update(l, state, number, self.slots[number], ty, argument);
+            update(l, table, state, number, self.slots[number], ty, argument);
         }
         Ok(())
     }
@@ -165,8 +165,14 @@ impl UpdateStates<'_> {
         let state = l.b.append_block_param(done, types::I64);
         l.b.ins().brif(hit, done, &[known.into()], miss, &[]);
         l.b.switch_to_block(miss);
-        let slots = l.slots(keys, &types);
-        let found = l.call(&helpers::GROUP, &[l.context, table, slots]).unwrap_or(known);
+        let found = match (keys, &types[..]) {
+            ([key], [ty]) if is_word(ty) => l.call(&helpers::GROUP_OF_WORD, &[table, key.value]),
+            _ => {
+                let slots = l.slots(keys, &types);
+                l.call(&helpers::GROUP, &[l.context, table, slots])
+            }
+        };
+        let found = found.unwrap_or(known);
         for (k, word) in words.iter().enumerate() {
             l.b.ins().store(memory(), *word, entry, k as i32 * 8);
         }
@@ -210,6 +216,11 @@ impl UpdateStates<'_> {
     }
 }
 
+/// Whether a key of this type alone is the eight bytes of its register.
+fn is_word(ty: &DataType) -> bool {
+    !ty.nullable && !ty.ty.is_float() && dfc_table::fixed::width(&ty.ty) == Some(8)
+}
+
 /// Computes an aggregate's argument, where its condition is true.
 fn argument(l: &mut Lowerer<'_>, aggregate: &Aggregate) -> Result<Argument, Unsupported> {
     let counts = match &aggregate.filter {
@@ -251,16 +262,17 @@ fn argument(l: &mut Lowerer<'_>, aggregate: &Aggregate) -> Result<Argument, Unsu
     Ok(Argument { val: Some(val), active: val.valid })
 }
 
-/// Updates one aggregate's state: without a branch, except for an overflow past 128 bits.
+/// Updates one aggregate's state: without a branch, except where a sum passes its bits.
 fn update(
     l: &mut Lowerer<'_>,
+    table: ir::Value,
     state: ir::Value,
     number: usize,
     slot: StateSlot,
     ty: Option<&Type>,
     argument: Argument,
 ) {
-    let (at, second) = (slot.offset as i32, slot.second as i32);
+    let at = slot.offset as i32;
     let Argument { val, active } = argument;
     let kind = ty.and_then(Kind::of);
     match (slot.kind, val, kind) {
@@ -294,7 +306,29 @@ fn update(
                 l.b.ins().iadd(before, addend)
             };
             l.b.ins().store(memory(), sum, state, at);
-            note(l, state, slot.kind, second, active);
+            note(l, state, slot, active);
+        }
+        (StateKind::NarrowSum | StateKind::NarrowMean, Some(val), _) => {
+            let addend = match active {
+                Some(active) => {
+                    let zero = l.int(0);
+                    l.b.ins().select(active, val.value, zero)
+                }
+                None => val.value,
+            };
+            let before = l.b.ins().load(types::I64, memory(), state, at);
+            let (sum, overflow) = l.b.ins().sadd_overflow(before, addend);
+            let (full, whole) = (l.b.create_block(), l.b.create_block());
+            let now = l.b.append_block_param(whole, types::I64);
+            l.b.set_cold_block(full);
+            l.b.ins().brif(overflow, full, &[], whole, &[sum.into()]);
+            l.b.switch_to_block(full);
+            let number = l.int(number as i64);
+            l.call(&helpers::CARRY, &[table, state, number, before]);
+            l.b.ins().jump(whole, &[addend.into()]);
+            l.b.switch_to_block(whole);
+            l.b.ins().store(memory(), now, state, at);
+            note(l, state, slot, active);
         }
         (StateKind::SumFloat | StateKind::MeanFloat, Some(val), _) => {
             let before = l.b.ins().load(types::F64, memory(), state, at);
@@ -303,7 +337,7 @@ fn update(
                 sum = l.b.ins().select(active, sum, before);
             }
             l.b.ins().store(memory(), sum, state, at);
-            note(l, state, slot.kind, second, active);
+            note(l, state, slot, active);
         }
         (StateKind::Least(_) | StateKind::Largest(_), Some(val), Some(kind)) => {
             let least = matches!(slot.kind, StateKind::Least(_));
@@ -323,7 +357,7 @@ fn update(
                     l.b.ins().icmp(code, val.value, before)
                 }
             };
-            let seen = l.b.ins().load(types::I8, memory(), state, second);
+            let seen = l.b.ins().load(types::I8, memory(), state, slot.second as i32);
             let first = l.not(seen);
             let mut taken = l.b.ins().bor(better, first);
             if let Some(active) = active {
@@ -331,7 +365,7 @@ fn update(
             }
             let kept = l.b.ins().select(taken, val.value, before);
             l.store(kind, kept, place, 0);
-            note(l, state, slot.kind, second, active);
+            note(l, state, slot, active);
         }
         // `UpdateStates::new` refuses side states; all but `count` have an argument.
         _ => {}
@@ -349,9 +383,13 @@ fn add_count(l: &mut Lowerer<'_>, state: ir::Value, at: i32, active: Option<ir::
 }
 
 /// Notes that there was a value.
-fn note(l: &mut Lowerer<'_>, state: ir::Value, kind: StateKind, second: i32, active: Option<ir::Value>) {
-    if matches!(kind, StateKind::Mean | StateKind::MeanFloat) {
+fn note(l: &mut Lowerer<'_>, state: ir::Value, slot: StateSlot, active: Option<ir::Value>) {
+    let second = slot.second as i32;
+    if matches!(slot.kind, StateKind::Mean | StateKind::MeanFloat | StateKind::NarrowMean) {
         return add_count(l, state, second, active);
+    }
+    if slot.second == slot.offset {
+        return;
     }
     let seen = match active {
         Some(active) => {

@@ -1,9 +1,10 @@
 //! Random aggregates after random programs: fused code leaves the table that the interpreter leaves.
 
-use dfc_batch::{Batch, RowError, value_at};
+use dfc_batch::{Batch, ColumnBuilder, RowError, value_at};
 use dfc_eval::EvalError;
-use dfc_ir::Value;
+use dfc_ir::plan::{AggFunction, Aggregate};
 use dfc_ir::stage::AggregateSpec;
+use dfc_ir::{DataType, Expr, Field, Schema, Site, Type, Value};
 
 use super::agreement::{same, seeds};
 use crate::testing::{self, Random};
@@ -64,4 +65,47 @@ fn fused_aggregates_do_what_interpreted_ones_do() {
         }
     }
     assert!(fused * 2 > seeds().count(), "most of them are fused: {fused}");
+}
+
+/// Sums that are held in 64 bits go on past them, also where a row doesn't count, and without a key.
+#[test]
+fn narrow_sums_are_carried() {
+    let decimal = |nullable| DataType::of(Type::Decimal(15, 2)).with_nullable(nullable);
+    let inputs = vec![DataType::of(Type::INT64), decimal(false), decimal(true)];
+    let aggregate = |function, arg: usize, ty: Type| Aggregate {
+        function,
+        args: vec![Expr::column(arg, inputs[arg].clone())],
+        filter: None,
+        ty: DataType::optional(ty),
+        site: Site::default(),
+    };
+    let aggregates: Vec<Aggregate> = [(AggFunction::Sum, 2), (AggFunction::Avg, 12)]
+        .into_iter()
+        .flat_map(|(function, scale)| [1, 2].map(|arg| aggregate(function, arg, Type::Decimal(38, scale))))
+        .collect();
+    let rows = 50_000;
+    let mut columns: Vec<ColumnBuilder> = inputs.iter().map(|ty| ColumnBuilder::new(ty, rows)).collect();
+    for row in 0..rows as i128 {
+        let value = Value::Decimal(if row % 2 == 0 { 999_999_999_999_999 } else { -999_999_999_999_998 });
+        columns[0].push(&Value::Int(row % 2));
+        columns[1].push(&value);
+        columns[2].push(if row % 10 < 2 { &Value::Null } else { &value });
+    }
+    let columns: Vec<_> = columns.into_iter().map(ColumnBuilder::finish).collect();
+    let batches = [0, 1].map(|seq| Batch::new(columns.clone(), rows, seq));
+    for keys in [vec![Expr::column(0, inputs[0].clone())], Vec::new()] {
+        let mut fields: Vec<Field> = keys.iter().map(|key| Field::new("key", key.ty.clone())).collect();
+        fields.extend(aggregates.iter().enumerate().map(|(n, a)| Field::new(format!("a{n}"), a.ty.clone())));
+        let (inputs, aggregates) = (inputs.clone(), aggregates.clone());
+        let spec =
+            AggregateSpec { node: "sums".into(), inputs, keys: keys.clone(), aggregates, output: Schema { fields } };
+        let (jit, report) = prepare_aggregate(None, &spec, Tier::Jit, Env::default());
+        assert!(report.not_compiled.is_empty());
+        let (oracle, _) = prepare_aggregate(None, &spec, Tier::Interpreter, Env::default());
+        let (found, expected) = (run(&*jit, &spec, &batches), run(&*oracle, &spec, &batches));
+        assert_eq!(found, expected);
+        let largest = i128::from(i64::MAX);
+        let passes = |value: &Value| matches!(value, Value::Decimal(sum) if sum.abs() > largest);
+        assert_eq!(found.0.iter().flatten().flatten().any(passes), !keys.is_empty());
+    }
 }
