@@ -101,6 +101,9 @@ impl Rows {
     /// # Safety
     /// The code that was given the addresses must have run, and have written the selection.
     pub(crate) unsafe fn finish(mut self, context: &Context) -> (Vec<u32>, Vec<u32>) {
+        for (row, place) in self.selection.spare_capacity_mut()[..context.unselected as usize].iter_mut().enumerate() {
+            place.write(row as u32);
+        }
         // SAFETY: written, by the caller's promise.
         unsafe {
             self.selection.set_len(context.kept as usize);
@@ -161,12 +164,12 @@ impl PreparedProgram for CompiledProgram {
         // SAFETY: inputs have the program's types, outputs and row numbers have room for every row, and all of it lives until the end.
         unsafe { code.run(&mut context, batch.rows) };
         let kept_rows = context.kept as usize;
-        let (kept, failed) = if built.keeps_all {
+        let (kept, failed) = if built.keeps_all || kept_rows == batch.rows {
             (None, Vec::new())
         } else {
-            // SAFETY: the code has run, and writes the selection unless it keeps all.
+            // SAFETY: the code has run, and writes the selection unless it keeps all by its nature.
             let (kept, failed) = unsafe { rows.finish(&context) };
-            ((kept.len() < batch.rows).then_some(kept), failed)
+            (Some(kept), failed)
         };
         explain(&self.program, &self.env, batch, &failed, errors);
         let indices = kept.as_ref().map(|kept| UInt32Array::from(kept.clone()));

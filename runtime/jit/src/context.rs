@@ -70,6 +70,8 @@ pub(crate) struct Context {
     pub(crate) failed_count: u64,
     /// Number of indices in `selection`.
     pub(crate) kept: u64,
+    /// So many indices at its beginning are not written: they are those of the first rows, all of which were kept.
+    pub(crate) unselected: u64,
     /// Text constants.
     pub(crate) constants: *const TextRef,
     /// The group table of a fused aggregate.
@@ -113,6 +115,7 @@ impl Context {
             failed: std::ptr::null_mut(),
             failed_count: 0,
             kept: 0,
+            unselected: 0,
             constants: pool.texts.as_ptr(),
             table: std::ptr::null_mut(),
             ordinal: 0,
@@ -247,12 +250,15 @@ const BLOCK: usize = 1 << 20;
 /// Texts up to this length are held in the view itself.
 pub(crate) const INLINE: usize = 12;
 
+/// So many bytes of a text stand beside its length in the first word of its view.
+pub(crate) const HEAD: usize = 4;
+
 impl TextBlocks {
     /// The view of a text, whose bytes are kept here if it is long.
     pub(crate) fn view(&mut self, text: &[u8]) -> u128 {
         let len = text.len() as u32;
         if text.len() <= INLINE {
-            return inline(text) << 32 | u128::from(len);
+            return inline_view(text);
         }
         let mut view = [0u8; 16];
         view[..4].copy_from_slice(&len.to_le_bytes());
@@ -274,6 +280,20 @@ impl TextBlocks {
         }
         self.full
     }
+}
+
+/// The view of a text that stands in it.
+pub(crate) fn inline_view(text: &[u8]) -> u128 {
+    inline(text) << 32 | text.len() as u128
+}
+
+/// The first and the second word of a text's view, the second of those that stand in their views.
+pub(crate) fn view_words(text: &[u8]) -> [u64; 2] {
+    if text.len() <= INLINE {
+        let view = inline_view(text);
+        return [view as u64, (view >> 64) as u64];
+    }
+    [(inline(&text[..HEAD]) << 32) as u64 | text.len() as u64, 0]
 }
 
 /// A short text as a number, its first byte in the lowest. It is read in one or two words, which may overlap.

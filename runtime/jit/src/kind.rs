@@ -84,14 +84,32 @@ pub(crate) struct Val {
     pub(crate) value: ir::Value,
     /// The length in bytes, for text.
     pub(crate) len: Option<ir::Value>,
+    /// What of its view is known, for text.
+    pub(crate) view: Option<View>,
     /// An i8, 1 where there is a value, 0 where it is null. `None`: never null.
     pub(crate) valid: Option<ir::Value>,
+}
+
+/// The words of a text's view: equal texts have equal ones, as far as they are compared.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// The length and the first four bytes (0 where there are less). 0 where the text is null.
+    pub(crate) head: ir::Value,
+    /// The next eight bytes of a text that stands in its view. `None`: all of it stands in the head.
+    pub(crate) tail: Option<ir::Value>,
+    /// Whether the text is known to stand in its view.
+    pub(crate) inline: bool,
 }
 
 impl Val {
     /// A value that is never null and no text.
     pub(crate) fn plain(value: ir::Value) -> Self {
-        Val { value, len: None, valid: None }
+        Val { value, len: None, view: None, valid: None }
+    }
+
+    /// A text that is never null.
+    pub(crate) fn text(address: ir::Value, len: ir::Value) -> Self {
+        Val { len: Some(len), ..Val::plain(address) }
     }
 
     /// The same value, null where `valid` is 0.

@@ -12,6 +12,7 @@ mod compare;
 mod decimal;
 mod expr;
 mod function;
+mod lanes;
 mod logic;
 
 use std::collections::HashMap;
@@ -27,11 +28,13 @@ pub(crate) use self::aggregate::{CACHE_ENTRIES, UpdateStates};
 pub(crate) use self::decimal::Shape;
 pub use self::function::outputs_fail;
 pub(crate) use self::function::{Built, Ending, OutputPlan, WriteOutputs, build};
+#[cfg(test)]
+pub(crate) use self::lanes::in_lanes;
 pub use self::logic::infallible;
 use crate::context::{ColumnIn, Context};
 use crate::helpers::Helper;
 use crate::islands::Pool;
-use crate::kind::{Kind, Val};
+use crate::kind::{Kind, Val, View};
 
 /// Why a program can't be compiled: the text of the expression concerned.
 #[derive(Debug)]
@@ -72,9 +75,12 @@ pub(crate) struct Lowerer<'a> {
     pub(crate) bindings: Vec<(Binding, DataType)>,
     /// Whether a row may put something into the arena.
     pub(crate) uses_arena: bool,
+    /// What is in doubt in the current block of rows (`lanes`): bits are set where something is.
+    pub(crate) doubt: Option<ir::Value>,
     /// Where a row that fails goes.
     pub(crate) fail: Block,
     pub(crate) context: ir::Value,
+    /// The current row; in a block its first.
     pub(crate) row: ir::Value,
 }
 
@@ -128,6 +134,7 @@ impl<'a> Lowerer<'a> {
             columns,
             bindings,
             uses_arena: false,
+            doubt: None,
             fail,
             context,
             row,
@@ -174,8 +181,11 @@ impl<'a> Lowerer<'a> {
         self.b.ins().iconst(types::I8, i64::from(value))
     }
 
-    /// `flag` negated.
+    /// `flag`, or a block's flags, negated.
     pub(crate) fn not(&mut self, flag: ir::Value) -> ir::Value {
+        if self.b.func.dfg.value_type(flag).is_vector() {
+            return self.b.ins().bnot(flag);
+        }
         let one = self.flag(true);
         self.b.ins().bxor(flag, one)
     }
@@ -245,7 +255,7 @@ impl<'a> Lowerer<'a> {
         let valid = self.input_valid(index);
         let value = match kind {
             Kind::Text => {
-                let val = self.view(column, valid);
+                let val = self.view(index, valid);
                 self.loaded[index] = Some(val);
                 return Ok(val);
             }
@@ -309,7 +319,8 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Reads the current row's 16-byte view: without a branch, and empty where null.
-    fn view(&mut self, column: Column, valid: Option<ir::Value>) -> Val {
+    fn view(&mut self, index: usize, valid: Option<ir::Value>) -> Val {
+        let column = self.columns[index];
         let view = self.element(column.values, 16);
         let mut len = self.b.ins().uload32(constant_memory(), view, 0);
         let zero = self.int(0);
@@ -330,7 +341,12 @@ impl<'a> Lowerer<'a> {
         let four = self.int(4);
         let near = self.b.ins().iadd(view, four);
         let value = self.b.ins().select(long, far, near);
-        Val { value, len: Some(len), valid }
+        let (mut head, tail) = self.view_words(index);
+        if let Some(valid) = valid {
+            head = self.b.ins().select(valid, head, zero);
+        }
+        let view = View { head, tail: Some(tail), inline: false };
+        Val { view: Some(view), ..Val::text(value, len) }.with_valid(valid)
     }
 
     /// The current row's view in a text column, as two words.
@@ -357,7 +373,7 @@ impl<'a> Lowerer<'a> {
         let value = self.b.append_block_param(block, kind.register());
         let len = (kind == Kind::Text).then(|| self.b.append_block_param(block, types::I64));
         let valid = nullable.then(|| self.b.append_block_param(block, types::I8));
-        Meeting { block, val: Val { value, len, valid } }
+        Meeting { block, val: Val { len, valid, ..Val::plain(value) } }
     }
 
     /// Jumps there with this value.
@@ -391,7 +407,7 @@ impl<'a> Lowerer<'a> {
         };
         let len = (kind == Kind::Text).then(|| self.int(0));
         let valid = Some(self.flag(false));
-        Val { value, len, valid }
+        Val { len, valid, ..Val::plain(value) }
     }
 }
 

@@ -2,4 +2,5 @@
 
 mod aggregates;
 mod agreement;
+mod blocks;
 mod operators;

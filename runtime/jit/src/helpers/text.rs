@@ -176,33 +176,36 @@ unsafe fn write(context: *mut Context, out: *mut TextRef, write: impl FnOnce(&mu
 /// The text of an integer; `unsigned` is 1 where the bits are those of a `uint64`.
 ///
 /// # Safety
-/// See [`write()`].
+/// The context is that of the running call, `out` room for a text.
 pub(super) unsafe extern "C" fn int_text(context: *mut Context, out: *mut TextRef, value: i64, unsigned: u64) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        write(context, out, |line| {
-            if unsigned != 1 && value < 0 {
-                line.push('-');
-            }
-            push_digits(line, if unsigned == 1 { value as u64 } else { value.unsigned_abs() });
-        });
+    let negative = unsigned != 1 && value < 0;
+    let mut number = if negative { value.unsigned_abs() } else { value as u64 };
+    // The greatest has 20 digits, the least 19 and a sign.
+    let (mut text, mut at) = ([b'-'; 20], 20);
+    while number > 9 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
     }
+    // A last digit: the only one, or one that the pairs left.
+    if number > 0 || at == 20 {
+        at -= 1;
+        text[at] = b'0' + number as u8;
+    }
+    at -= usize::from(negative);
+    // SAFETY: promised by the caller.
+    unsafe { *out = (*context).keep(&text[at..]) };
 }
 
-/// Writes a number's digits.
-fn push_digits(line: &mut String, mut number: u64) {
-    // The greatest has 20 digits.
-    let (mut digits, mut at) = ([b'0'; 20], 20);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
+/// The digits of the numbers below 100.
+static PAIRS: [[u8; 2]; 100] = {
+    let (mut pairs, mut number) = ([[0; 2]; 100], 0);
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
     }
-    line.extend(digits[at..].iter().map(|digit| char::from(*digit)));
-}
+    pairs
+};
 
 /// The text of a decimal.
 ///

@@ -8,10 +8,10 @@ use dfc_ir::{DataType, Expr, ExprKind, Type, Value};
 use dfc_stdlib::natives::Pattern;
 
 use super::{Binding, Lowerer, Unsupported, memory, text_of};
-use crate::context::Slot;
+use crate::context::{INLINE, Slot};
 use crate::helpers::{self, Helper};
 use crate::islands::{Island, Source};
-use crate::kind::{Kind, Val};
+use crate::kind::{Kind, Val, View};
 
 /// Native functions over two texts that a helper answers with yes or no.
 const TEXT_TESTS: &[(&str, &Helper)] = &[
@@ -22,6 +22,21 @@ const TEXT_TESTS: &[(&str, &Helper)] = &[
 
 /// Native functions over a date that give a part of it.
 const DATE_PARTS: &[(&str, i64)] = &[("year", 0), ("month", 1), ("day", 2)];
+
+/// The constant of a `starts_with` that fits a view. A zero byte in it could be taken for the end of a text.
+pub(super) fn short_start<'e>(name: &str, args: &'e [Expr]) -> Option<&'e [u8]> {
+    match args {
+        [text, Expr { kind: ExprKind::Literal(Value::Str(start)), .. }]
+            if name == "starts_with"
+                && text.ty.ty == Type::String
+                && start.len() <= INLINE
+                && !start.contains('\0') =>
+        {
+            Some(start.as_bytes())
+        }
+        _ => None,
+    }
+}
 
 impl Lowerer<'_> {
     /// A native function.
@@ -45,9 +60,13 @@ impl Lowerer<'_> {
         let texts = args.iter().all(|arg| arg.ty.ty == Type::String);
         let valid = vals.iter().fold(None, |valid, val| self.both(valid, val.valid));
         let val = match vals {
-            [text] if name == "length" && texts && expr.ty.ty == Type::INT64 => {
-                let len = self.len(*text);
-                Val::plain(self.call(&helpers::TEXT_LENGTH, &[text.value, len])?)
+            [text] if name == "length" && texts && expr.ty.ty == Type::INT64 => Val::plain(self.characters(*text)?),
+            [text, _]
+                if let Some(view) = text.view
+                    && !view.inline
+                    && let Some(start) = short_start(name, args) =>
+            {
+                Val::plain(self.begins(*text, view, start))
             }
             [left, right] if texts && let Some((_, helper)) = TEXT_TESTS.iter().find(|(known, _)| *known == name) => {
                 let (left_len, right_len) = (self.len(*left), self.len(*right));
@@ -83,6 +102,30 @@ impl Lowerer<'_> {
             _ => return None,
         };
         Some(val.with_valid(valid))
+    }
+
+    /// How many characters a text has: as many as bytes where it stands in its view and has ASCII characters only.
+    fn characters(&mut self, text: Val) -> Option<ir::Value> {
+        let len = self.len(text);
+        let Some(View { head, tail: Some(tail), .. }) = text.view else {
+            return self.call(&helpers::TEXT_LENGTH, &[text.value, len]);
+        };
+        let bytes = self.b.ins().bor(head, tail);
+        let others = self.int(0x8080_8080_8080_8080_u64 as i64);
+        let others = self.b.ins().band(bytes, others);
+        let zero = self.int(0);
+        let others = self.b.ins().icmp(IntCC::NotEqual, others, zero);
+        let inline = self.int(INLINE as i64);
+        let long = self.b.ins().icmp(IntCC::UnsignedGreaterThan, len, inline);
+        let counted = self.b.ins().bor(others, long);
+        let (count, done) = (self.b.create_block(), self.b.create_block());
+        let characters = self.b.append_block_param(done, types::I64);
+        self.b.ins().brif(counted, count, &[], done, &[len.into()]);
+        self.b.switch_to_block(count);
+        let answer = self.call(&helpers::TEXT_LENGTH, &[text.value, len])?;
+        self.b.ins().jump(done, &[answer.into()]);
+        self.b.switch_to_block(done);
+        Some(characters)
     }
 
     fn concat(&mut self, pieces: &[Val], valid: Option<ir::Value>) -> Val {
@@ -186,7 +229,7 @@ impl Lowerer<'_> {
         let zero = self.int(0);
         let null = self.b.ins().icmp(IntCC::Equal, value, zero);
         let value = self.b.ins().select(null, one, value);
-        Val { value, len: Some(len), valid: nullable.then_some(valid) }
+        Val::text(value, len).with_valid(nullable.then_some(valid))
     }
 
     /// Values side by side in memory, as helpers take them.

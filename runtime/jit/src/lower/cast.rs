@@ -53,7 +53,7 @@ impl Lowerer<'_> {
                 let (yes_len, no_len) = (self.len(yes), self.len(no));
                 let value = self.b.ins().select(val.value, yes.value, no.value);
                 let len = self.b.ins().select(val.value, yes_len, no_len);
-                Some((Val { value, len: Some(len), valid: None }, None))
+                Some((Val::text(value, len), None))
             }
             (Type::Bool, _) => {
                 let number = self.b.ins().uextend(types::I64, val.value);
@@ -199,6 +199,6 @@ impl Lowerer<'_> {
     pub(crate) fn text_at(&mut self, address: ir::Value) -> Val {
         let value = self.b.ins().load(types::I64, super::memory(), address, 0);
         let len = self.b.ins().load(types::I64, super::memory(), address, 8);
-        Val { value, len: Some(len), valid: None }
+        Val::text(value, len)
     }
 }

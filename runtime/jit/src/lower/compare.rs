@@ -4,12 +4,13 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use dfc_ir::BinaryOp;
 
-use super::Lowerer;
+use super::{Lowerer, constant_memory};
+use crate::context::{HEAD, view_words};
 use crate::helpers;
-use crate::kind::{Kind, Val};
+use crate::kind::{Kind, Val, View};
 
 /// The condition codes of a comparison: floats, signed, unsigned.
-fn codes(op: BinaryOp) -> Option<(FloatCC, IntCC, IntCC)> {
+pub(super) fn codes(op: BinaryOp) -> Option<(FloatCC, IntCC, IntCC)> {
     Some(match op {
         BinaryOp::Eq => (FloatCC::Equal, IntCC::Equal, IntCC::Equal),
         BinaryOp::Ne => (FloatCC::NotEqual, IntCC::NotEqual, IntCC::NotEqual),
@@ -40,10 +41,8 @@ impl Lowerer<'_> {
                 self.not(equal)
             }
             (Some((_, signed, _)), Kind::Text) => {
-                let (left_len, right_len) = (self.len(left), self.len(right));
-                let args = [left.value, left_len, right.value, right_len];
+                let order = self.order(left, right);
                 let zero = self.int(0);
-                let order = self.call(&helpers::TEXT_COMPARE, &args).unwrap_or(zero);
                 self.b.ins().icmp(signed, order, zero)
             }
             (Some((float, ..)), _) if kind.is_float() => self.b.ins().fcmp(float, left.value, right.value),
@@ -53,6 +52,31 @@ impl Lowerer<'_> {
             }
         };
         Val::plain(value).with_valid(valid)
+    }
+
+    /// A number that is below, at or above 0 as the left text is to the right one.
+    fn order(&mut self, left: Val, right: Val) -> ir::Value {
+        let (left_len, right_len) = (self.len(left), self.len(right));
+        let args = [left.value, left_len, right.value, right_len];
+        let zero = self.int(0);
+        let (Some(l), Some(r)) = (left.view, right.view) else {
+            return self.call(&helpers::TEXT_COMPARE, &args).unwrap_or(zero);
+        };
+        // The first bytes as a number: where these differ, a 0 behind the end of a short text is less than what the other has there.
+        let [l, r] = [l, r].map(|view| {
+            let turned = self.b.ins().bswap(view.head);
+            let low = self.int(i64::from(u32::MAX));
+            self.b.ins().band(turned, low)
+        });
+        let difference = self.b.ins().isub(l, r);
+        let (bytes, done) = (self.b.create_block(), self.b.create_block());
+        let order = self.b.append_block_param(done, types::I64);
+        self.b.ins().brif(difference, done, &[difference.into()], bytes, &[]);
+        self.b.switch_to_block(bytes);
+        let answer = self.call(&helpers::TEXT_COMPARE, &args).unwrap_or(zero);
+        self.b.ins().jump(done, &[answer.into()]);
+        self.b.switch_to_block(done);
+        order
     }
 
     /// The length of a text.
@@ -68,16 +92,62 @@ impl Lowerer<'_> {
         if kind != Kind::Text {
             return self.b.ins().icmp(IntCC::Equal, left.value, right.value);
         }
-        // Most texts that differ have different lengths: only equal lengths are worth a call.
+        // Most texts that differ have another length or begin with other bytes: only what doesn't is worth a call.
         let (left_len, right_len) = (self.len(left), self.len(right));
-        let same_len = self.b.ins().icmp(IntCC::Equal, left_len, right_len);
+        let alike = match (left.view, right.view) {
+            (Some(left), Some(right)) if left.inline || right.inline => return self.same_view(left, right),
+            (Some(left), Some(right)) => self.b.ins().icmp(IntCC::Equal, left.head, right.head),
+            _ => self.b.ins().icmp(IntCC::Equal, left_len, right_len),
+        };
         let (bytes, done) = (self.b.create_block(), self.b.create_block());
         let equal = self.b.append_block_param(done, types::I8);
-        self.b.ins().brif(same_len, bytes, &[], done, &[same_len.into()]);
+        self.b.ins().brif(alike, bytes, &[], done, &[alike.into()]);
         self.b.switch_to_block(bytes);
         let answer = self.call_flag(&helpers::SAME_BYTES, &[left.value, right.value, left_len]);
         self.b.ins().jump(done, &[answer.into()]);
         self.b.switch_to_block(done);
         equal
+    }
+
+    /// Whether two texts are equal, one of which at least stands in its view: then all of the other does, if it is.
+    fn same_view(&mut self, left: View, right: View) -> ir::Value {
+        let (Some(left_tail), Some(right_tail)) = (left.tail, right.tail) else {
+            // All of one stands in its head, which says by its length that it is all.
+            return self.b.ins().icmp(IntCC::Equal, left.head, right.head);
+        };
+        let heads = self.b.ins().bxor(left.head, right.head);
+        let tails = self.b.ins().bxor(left_tail, right_tail);
+        let differs = self.b.ins().bor(heads, tails);
+        let zero = self.int(0);
+        self.b.ins().icmp(IntCC::Equal, differs, zero)
+    }
+
+    /// Whether a text with a view begins with a constant of at most twelve bytes. The rest of a short text's view is 0, and the
+    /// constant has no such byte, so that the length needn't be asked.
+    pub(super) fn begins(&mut self, text: Val, view: View, start: &[u8]) -> ir::Value {
+        let [head, tail] = view_words(start);
+        let mask = |bytes: usize| 1u64.checked_shl(8 * bytes as u32).map_or(u64::MAX, |end| end - 1);
+        let zero = self.int(0);
+        if start.len() <= HEAD {
+            // Without the length.
+            let wanted = self.int((head >> 32 << 32) as i64);
+            let mask = self.int((mask(start.len()) << 32) as i64);
+            let bytes = self.b.ins().band(view.head, mask);
+            return self.b.ins().icmp(IntCC::Equal, bytes, wanted);
+        }
+        // Both a short text's view and a long one's bytes are longer than the constant.
+        let first = self.b.ins().load(types::I64, constant_memory(), text.value, 0);
+        let whole = u128::from(head >> 32) | u128::from(tail) << 32;
+        let (wanted, first_mask) = (self.int(whole as u64 as i64), self.int(mask(start.len().min(8)) as i64));
+        let mut differs = self.b.ins().bxor(first, wanted);
+        differs = self.b.ins().band(differs, first_mask);
+        if start.len() > 8 {
+            let rest = self.b.ins().uload32(constant_memory(), text.value, 8);
+            let (wanted, mask) = (self.int((whole >> 64) as i64), self.int(mask(start.len() - 8) as i64));
+            let rest = self.b.ins().bxor(rest, wanted);
+            let rest = self.b.ins().band(rest, mask);
+            differs = self.b.ins().bor(differs, rest);
+        }
+        self.b.ins().icmp(IntCC::Equal, differs, zero)
     }
 }

@@ -5,13 +5,13 @@ use cranelift_codegen::ir::{self, Block, InstBuilder, types};
 use dfc_ir::{BinaryOp, Expr, ExprKind, UnaryOp, Value};
 
 use super::{Binding, Lowerer, Unsupported, constant_memory, text_of};
-use crate::context::{Context, TextRef};
+use crate::context::{Context, HEAD, TextRef};
 use crate::helpers;
 use crate::islands::Constants;
-use crate::kind::{Kind, Val};
+use crate::kind::{Kind, Val, View};
 
 /// Longest list of an `in` that becomes a chain of comparisons.
-const CHAIN: usize = 8;
+pub(super) const CHAIN: usize = 8;
 
 impl Lowerer<'_> {
     /// The value of an expression on the current row.
@@ -74,8 +74,11 @@ impl Lowerer<'_> {
         );
         let at = index * size_of::<TextRef>() + std::mem::offset_of!(TextRef, ptr);
         let value = self.b.ins().load(types::I64, constant_memory(), table, at as i32);
-        let len = Some(self.int(bytes.len() as i64));
-        Val { value, len, valid: None }
+        let len = self.int(bytes.len() as i64);
+        let [head, tail] = crate::context::view_words(bytes);
+        let tail = (bytes.len() > HEAD).then(|| self.int(tail as i64));
+        let view = View { head: self.int(head as i64), tail, inline: bytes.len() <= crate::context::INLINE };
+        Val { view: Some(view), ..Val::text(value, len) }
     }
 
     fn clock(&mut self, expr: &Expr) -> Result<Val, Unsupported> {

@@ -1,7 +1,11 @@
-//! The loop over a batch's rows.
+//! The loop over a batch's rows; before it, where all that a program does can be done in vector registers, one over blocks of
+//! sixteen rows, which ends with the last whole block or with the first that is in doubt.
 //!
 //! ```text
 //! entry(context, n)   addresses of the columns
+//! start(at, kept)     at + 16 ≤ n ? block : leave
+//! block               steps and outputs of 16 rows; in doubt ? leave : start(at + 16, kept + …)
+//! leave               → head(at, kept)
 //! head(row, kept)     row < n ? body : exit
 //! body                steps and outputs → next(kept + 1)
 //! fail                the row's index goes to the failed ones → next(kept)
@@ -18,6 +22,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::Module;
 use dfc_ir::{Expr, ExprKind, Program, Step};
 
+use super::lanes::{self, in_lanes};
 use super::logic::infallible;
 use super::{Binding, Lowerer, Unsupported, memory, text_of};
 use crate::context::{ColumnOut, Context};
@@ -61,6 +66,14 @@ pub(crate) trait Ending {
     fn wants_selection(&self) -> bool {
         true
     }
+    /// Whether it can be done in blocks of rows after steps that can.
+    fn in_blocks(&self, _program: &Program) -> bool {
+        false
+    }
+    /// Code for a block of rows, all of which are kept.
+    fn block(&mut self, _lowerer: &mut Lowerer<'_>, _program: &Program) -> Result<(), Unsupported> {
+        Ok(())
+    }
     /// Code before the loop.
     fn prepare(&mut self, lowerer: &mut Lowerer<'_>) -> Result<(), Unsupported>;
     /// Code for a row, `kept` of which were kept before.
@@ -102,8 +115,14 @@ pub(crate) fn build(
     let mut l = Lowerer::new(b, module, &program.inputs, &used, context, row, fail);
     let selection = pointer(&mut l, offset_of!(Context, selection));
     ending.prepare(&mut l)?;
-    let zero = l.int(0);
-    l.b.ins().jump(head, &[zero.into(), zero.into()]);
+    let filters = program.steps.iter().all(|step| matches!(step, Step::Filter(condition) if in_lanes(condition)));
+    if filters && ending.in_blocks(program) {
+        blocks(&mut l, program, ending, [rows, selection], head)?;
+        l.row = row;
+    } else {
+        let zero = l.int(0);
+        l.b.ins().jump(head, &[zero.into(), zero.into()]);
+    }
 
     l.b.switch_to_block(head);
     let more = l.b.ins().icmp(IntCC::UnsignedLessThan, row, rows);
@@ -155,6 +174,107 @@ pub(crate) fn build(
         cursor.ins().store(memory(), zero, context, offset_of!(Context, arena_used) as i32);
     }
     Ok(Built { pool, used, keeps_all: !selective })
+}
+
+/// The loop over blocks. It goes on at `head` with the first row that it has left, and the number of those that it has kept.
+fn blocks(
+    l: &mut Lowerer<'_>,
+    program: &Program,
+    ending: &mut dyn Ending,
+    [rows, selection]: [ir::Value; 2],
+    head: Block,
+) -> Result<(), Unsupported> {
+    let [start, block, next, leave] = std::array::from_fn(|_| l.b.create_block());
+    let at = l.b.append_block_param(start, types::I64);
+    let kept = l.b.append_block_param(start, types::I64);
+    let next_kept = l.b.append_block_param(next, types::I64);
+    let (zero, size) = (l.int(0), l.int(lanes::ROWS as i64));
+    l.b.ins().jump(start, &[zero.into(), zero.into()]);
+
+    l.b.switch_to_block(start);
+    let end = l.b.ins().iadd(at, size);
+    let whole = l.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, rows);
+    l.b.ins().brif(whole, block, &[], leave, &[]);
+
+    l.b.switch_to_block(block);
+    l.row = at;
+    let mut passed = None;
+    for step in &program.steps {
+        let Step::Filter(condition) = step else { continue };
+        let val = l.mask(condition)?;
+        let truth = l.truth(val);
+        passed = l.both(passed, Some(truth));
+    }
+    if passed.is_none() {
+        ending.block(l, program)?;
+    }
+    if let Some(doubt) = l.doubt.take() {
+        let sure = l.b.create_block();
+        let any = l.b.ins().vany_true(doubt);
+        l.b.ins().brif(any, leave, &[], sure, &[]);
+        l.b.switch_to_block(sure);
+    }
+    match passed {
+        Some(passed) => select_block(l, passed, selection, kept, next),
+        None => {
+            let more = l.b.ins().iadd(kept, size);
+            l.b.ins().jump(next, &[more.into()]);
+        }
+    }
+
+    l.b.switch_to_block(next);
+    l.b.ins().jump(start, &[end.into(), next_kept.into()]);
+
+    l.b.switch_to_block(leave);
+    if program.steps.is_empty() {
+        l.b.ins().store(memory(), at, l.context, offset_of!(Context, unselected) as i32);
+    }
+    l.b.ins().jump(head, &[at.into(), kept.into()]);
+    Ok(())
+}
+
+/// Writes the rows of a block that its mask has into the selection.
+fn select_block(l: &mut Lowerer<'_>, mask: ir::Value, selection: ir::Value, kept: ir::Value, next: Block) {
+    let [some, all, few] = std::array::from_fn(|_| l.b.create_block());
+    let two = l.int(2);
+    let bits = l.b.ins().vhigh_bits(types::I64, mask);
+    l.b.ins().brif(bits, some, &[], next, &[kept.into()]);
+
+    l.b.switch_to_block(some);
+    let full = l.int((1 << lanes::ROWS) - 1);
+    let every = l.b.ins().icmp(IntCC::Equal, bits, full);
+    l.b.ins().brif(every, all, &[], few, &[]);
+
+    l.b.switch_to_block(all);
+    let offset = l.b.ins().ishl(kept, two);
+    let address = l.b.ins().iadd(selection, offset);
+    let first = l.b.ins().ireduce(types::I32, l.row);
+    let first = l.b.ins().splat(types::I32X4, first);
+    for four in 0..lanes::ROWS as u128 / 4 {
+        let numbers = (0..4).fold(0, |numbers, k| numbers | (four * 4 + k) << (32 * k));
+        let numbers = l.vector(types::I32X4, numbers);
+        let numbers = l.b.ins().iadd(first, numbers);
+        l.b.ins().store(lanes::output_memory(), numbers, address, four as i32 * 16);
+    }
+    let size = l.int(lanes::ROWS as i64);
+    let more = l.b.ins().iadd(kept, size);
+    l.b.ins().jump(next, &[more.into()]);
+
+    // Each row is written, and the next one over it unless it is kept: no branch is there to be foreseen.
+    l.b.switch_to_block(few);
+    let mut kept = kept;
+    let one = l.int(1);
+    for k in 0..lanes::ROWS as i64 {
+        let offset = l.b.ins().ishl(kept, two);
+        let address = l.b.ins().iadd(selection, offset);
+        let number = l.int(k);
+        let row = l.b.ins().iadd(l.row, number);
+        l.b.ins().istore32(memory(), row, address, 0);
+        let bit = l.b.ins().ushr(bits, number);
+        let bit = l.b.ins().band(bit, one);
+        kept = l.b.ins().iadd(kept, bit);
+    }
+    l.b.ins().jump(next, &[kept.into()]);
 }
 
 /// Loads an address from the context.
@@ -265,6 +385,29 @@ impl Ending for WriteOutputs {
 
     fn selective(&self, program: &Program) -> bool {
         outputs_fail(program)
+    }
+
+    fn in_blocks(&self, program: &Program) -> bool {
+        let outputs = program.outputs.iter().zip(&program.schema.fields).zip(&self.plans);
+        let mut computed = false;
+        let fit = outputs.into_iter().all(|((expr, field), plan)| match plan {
+            OutputPlan::Pass(input) => field.ty.nullable || !program.inputs[*input].nullable,
+            OutputPlan::Computed { .. } => {
+                computed = true;
+                (field.ty.nullable || !expr.ty.nullable) && in_lanes(expr)
+            }
+        });
+        // Values stand in their places only where all rows are kept.
+        fit && computed == program.steps.is_empty()
+    }
+
+    fn block(&mut self, l: &mut Lowerer<'_>, program: &Program) -> Result<(), Unsupported> {
+        for (plan, expr) in self.plans.iter().zip(&program.outputs) {
+            let OutputPlan::Computed { buffer, kind, nullable } = plan else { continue };
+            let (values, validity) = self.buffers[*buffer];
+            l.store_block(expr, *kind, values, nullable.then_some(validity))?;
+        }
+        Ok(())
     }
 
     fn prepare(&mut self, l: &mut Lowerer<'_>) -> Result<(), Unsupported> {

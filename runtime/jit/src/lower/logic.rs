@@ -81,7 +81,7 @@ impl Lowerer<'_> {
         Ok(self.arrive(&meeting))
     }
 
-    fn combine(&mut self, and: bool, l: Val, r: Val) -> Val {
+    pub(super) fn combine(&mut self, and: bool, l: Val, r: Val) -> Val {
         if l.valid.is_none() && r.valid.is_none() {
             let ins = self.b.ins();
             return Val::plain(if and { ins.band(l.value, r.value) } else { ins.bor(l.value, r.value) });

@@ -4,7 +4,7 @@ use dfc_batch::{Batch, value_at};
 use dfc_ir::{Program, Value};
 
 use crate::testing::{self, Random};
-use crate::{Env, Tier, prepare_program};
+use crate::{Env, PreparedProgram, Tier, prepare_program};
 
 /// The same value, floats bit for bit.
 pub(super) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
@@ -16,9 +16,21 @@ pub(super) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
 
 /// Runs a program both ways and compares. Whether it was compiled.
 pub(super) fn check(program: &Program, batch: &Batch, what: &str) -> bool {
+    check_all(program, [(batch.clone(), what.to_string())])
+}
+
+/// As [`check`], for several batches.
+pub(super) fn check_all(program: &Program, batches: impl IntoIterator<Item = (Batch, String)>) -> bool {
     let env = Env { now: 1_769_853_600_123_456 };
     let (jit, report) = prepare_program(program, Tier::Jit, env);
     let (oracle, _) = prepare_program(program, Tier::Interpreter, env);
+    for (batch, what) in batches {
+        agree(program, jit.as_ref(), oracle.as_ref(), &batch, &what);
+    }
+    report.not_compiled.is_empty()
+}
+
+fn agree(program: &Program, jit: &dyn PreparedProgram, oracle: &dyn PreparedProgram, batch: &Batch, what: &str) {
     let (mut jit_errors, mut oracle_errors) = (Vec::new(), Vec::new());
     let got = jit.evaluate(batch, &mut jit_errors);
     let expected = oracle.evaluate(batch, &mut oracle_errors);
@@ -52,7 +64,6 @@ pub(super) fn check(program: &Program, batch: &Batch, what: &str) -> bool {
         }
         got.columns[k].to_data().validate_full().unwrap_or_else(|error| panic!("column {k}: {error}, {}", show()));
     }
-    report.not_compiled.is_empty()
 }
 
 /// Seeds to try: many with `DFC_SEEDS` in the environment.
