@@ -94,8 +94,12 @@ proptest! {
                 scope.spawn(move || {
                     let (mut reader, mut errors) = (source.reader(task).unwrap(), Vec::new());
                     while let Next::Batch(batch) = reader.next(&mut errors).unwrap() {
-                        batches.lock().unwrap().push(batch);
-                        if batches.lock().unwrap().len() == barrier_after {
+                        let count = {
+                            let mut batches = batches.lock().unwrap();
+                            batches.push(batch);
+                            batches.len()
+                        };
+                        if count == barrier_after {
                             source.mark(1);
                         }
                     }
