@@ -37,6 +37,7 @@ pub fn event(job: &str, event: &Event) {
             interpreted = report.code_bytes == 0 || !report.not_compiled.is_empty(),
             event = "compiled"
         ),
+        Event::BegunAnew { number, rows } => tracing::info!(job, given_up = number, rows, event = "begun_anew"),
         Event::WithoutCheckpoints { why } => tracing::info!(job, why, event = "without_checkpoints"),
         // Said by the engine itself, with more.
         Event::Resumed { .. } | Event::Checkpoint { .. } | Event::CheckpointAbandoned { .. } => {}

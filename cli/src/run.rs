@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         env: Env { now: args.scratch_now.unwrap_or_else(now_micros) },
         limit_rows: args.limit_rows,
         cancelled: stop_on_signals(watch.checkpoints.clone())?,
-        checkpoints: checkpointing(args, &stages)?,
+        checkpoints: checkpointing(args, &stages, &compiler.secret_parameters(&args.file))?,
         rejects_folder: stages.job.errors.to.as_ref().map(|to| match &args.scratch {
             Some(scratch) => scratch.join("rejected"),
             None => beside(&args.file, to),
@@ -98,7 +98,7 @@ fn left_behind(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }
-    if let Some(how) = checkpointing(args, stages)? {
+    if let Some(how) = checkpointing(args, stages, &[])? {
         // What can't be read is said when it is needed.
         let manifests = Checkpoints::new(how.place, &stages.job.name).manifests().unwrap_or_default();
         let own: Vec<String> = manifests.into_iter().filter_map(|(_, manifest)| Some(manifest.ok()?.lineage)).collect();
@@ -113,8 +113,8 @@ fn left_behind(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<()> {
     Ok(())
 }
 
-/// Where the job's checkpoints are, and where the run begins.
-fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Checkpointing>> {
+/// Where the job's checkpoints are, and where the run begins. `secrets`: the parameters whose values are kept nowhere.
+fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan, secrets: &[String]) -> Result<Option<Checkpointing>> {
     let Some(settings) = &stages.job.checkpoint else {
         if args.from.is_some() || args.allow_older {
             anyhow::bail!("this job takes no checkpoints (`checkpoint: off`): there is none to go on from");
@@ -140,7 +140,8 @@ fn checkpointing(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<Option<Ch
         start,
         allow_older: args.allow_older,
         accept_duplicates: args.accept_duplicates,
-        parameters: args.set.clone(),
+        // What is secret isn't kept, not even as a check sum, and may be another one when the job goes on.
+        parameters: args.set.iter().filter(|(name, _)| !secrets.contains(name)).cloned().collect(),
     }))
 }
 
@@ -178,6 +179,12 @@ impl Observer for Watch {
                 for program in changed {
                     eprintln!("  `{program}` has changed since: its new rules hold from here on");
                 }
+            }
+            Event::BegunAnew { number, rows } => {
+                let rows = summary::count(*rows);
+                eprintln!(
+                    "beginning anew: checkpoint {number} is given up, with the {rows} rows that were written up to it; a target that rows are added to still has them"
+                );
             }
             Event::WithoutCheckpoints { why } => {
                 eprintln!(

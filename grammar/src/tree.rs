@@ -82,6 +82,7 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("apart", None),
     ("keyed", Some(2)),
     ("guarantees", Some(1)),
+    ("late", Some(1)),
     ("resumes", Some(1)),
     ("bounded", Some(0)),
     ("unbounded", Some(0)),
@@ -90,7 +91,6 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("whole", Some(0)),
     ("replaces", Some(0)),
     ("continues", Some(0)),
-    ("inexact", Some(0)),
     // Under which arguments the clause before holds: `bounded unless follow`, `resumes increment when increment`.
     ("when", None),
     ("unless", None),

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::support::databases::sqlite;
 use crate::support::halfway::{ROWS, hidden_file, manifest, mend, numbers, output, pipeline, run, stopped};
 use crate::support::{binary, dfc, folder, read, write};
 
@@ -277,4 +278,43 @@ fn a_running_job_is_verified_whole() {
     job.kill().expect("the test's own child is killed");
     job.wait().expect("it ends");
     assert!(looked > 60, "{looked} checkpoints were looked at");
+}
+
+/// A password may be another one when the job goes on, and nothing of it is kept, not even its check sum; other parameters stay what they
+/// were.
+#[test]
+fn a_secret_may_be_another_one_when_the_job_goes_on() {
+    let sink = "csv(\"out.csv\")";
+    let dir = stopped(sink);
+    let with = |stops: bool| format!("{}param pw: secret\nparam day: string = \"\"\n", pipeline(sink, stops));
+    write(&dir.path().join("p.df"), &with(true));
+    let begun = run(&dir, &["--fresh", "--set", "pw=hunter2", "--set", "day=monday"]);
+    assert!(begun.code == 1 && begun.stderr.contains("stop here"), "{}", begun.stderr);
+    let shown = dfc(dir.path(), &["checkpoint", "show", "p.df", "--set", "pw=", "--format", "json"]);
+    let kept = serde_json::from_str::<serde_json::Value>(&shown.stdout).expect("JSON")["pipeline"].to_string();
+    assert!(kept.contains("--set day") && !kept.contains("--set pw"), "{kept}");
+    write(&dir.path().join("p.df"), &with(false));
+    let other = run(&dir, &["--set", "pw=another", "--set", "day=tuesday"]);
+    assert!(other.code == 1 && other.stderr.contains("`--set day` has another value"), "{}", other.stderr);
+    let gone_on = run(&dir, &["--set", "pw=another", "--set", "day=monday"]);
+    assert!(gone_on.code == 0 && gone_on.stderr.contains("going on from checkpoint"), "{}", gone_on.stderr);
+    assert_eq!(read(&dir.path().join("out.csv")), output());
+}
+
+/// Who begins anew is told what is given up, and that rows which were added stay.
+#[test]
+fn beginning_anew_says_what_is_given_up() {
+    let text = "job rows {}\nrecord R { id: int64 }\nsource rows = csv(\"in.csv\", schema: R)\n\
+                sink rows |> sqlite(\"out.db\", table: \"t\", create: if_missing)\n";
+    let dir = folder(&[("p.df", text), ("in.csv", "id\n1\n2\n3\n")]);
+    done(&dir, &[]);
+    let anew = run(&dir, &["--fresh"]);
+    assert_eq!(anew.code, 0, "{}", anew.stderr);
+    let said = anew.stderr.lines().next().unwrap_or_default();
+    let ends =
+        "is given up, with the 3 rows that were written up to it; a target that rows are added to still has them";
+    assert!(said.starts_with("beginning anew: checkpoint ") && said.ends_with(ends), "{}", anew.stderr);
+    assert_eq!(sqlite(dir.path(), "out.db", "SELECT count(*) FROM t"), "6\n");
+    let first = run(&folder(&[("p.df", text), ("in.csv", "id\n1\n")]), &["--fresh"]);
+    assert!(first.code == 0 && !first.stderr.contains("beginning anew"), "there was nothing: {}", first.stderr);
 }

@@ -212,7 +212,15 @@ fn a_drill_finds_nothing_lost() {
     for words in ["reads `rows` (", "without a kill: ", "killed 4 times", "lost rows: 0, repeated rows: 0"] {
         assert!(output.stdout.contains(words), "`{words}` is missing: {}", output.stdout);
     }
+    assert!(!output.stdout.contains("went on from a checkpoint 0 times"), "{}", output.stdout);
     assert_eq!(files_below(dir.path()), before, "targets and checkpoints are elsewhere");
+    // A job that goes on from nothing shows nothing, and that isn't said to be well.
+    let text = "job groups { memory: 256MB }\nrecord R { id: int64, v: int64 }\nsource rows = csv(\"in.csv\", schema: R)\n\
+                sink rows |> aggregate(by: [id], n: count()) |> csv(\"out.csv\")\n";
+    let rows: String = (0..20_000).map(|id| format!("{id},1\n")).collect();
+    let held = folder(&[("p.df", text), ("in.csv", &format!("id,v\n{rows}"))]);
+    let output = run(binary().current_dir(held.path()).args(["drill", "p.df", "--kills", "1"]));
+    assert!(output.code == 1 && output.stderr.contains("that shows nothing"), "{}{}", output.stdout, output.stderr);
     std::fs::write(dir.path().join("print.df"), CHAIN.replace("csv(\"out/kept.csv\")", "print()")).expect("written");
     let refused = run(binary().current_dir(dir.path()).args(["drill", "print.df"]));
     assert_eq!(refused.code, 1);

@@ -1,13 +1,13 @@
 //! Guarantees (`E08xx`): how often a row counts in the targets, how each source goes on after a failure, and which operator
 //! weakens what the job asks for (D9).
 //!
-//! All of it follows from the clauses of the declarations (`resumes`, `guarantees`, `bounded`, `inexact`) and from the arguments
+//! All of it follows from the clauses of the declarations (`resumes`, `guarantees`, `bounded`, `late`) and from the arguments
 //! that these name; no connector is known by name.
 
 use std::sync::Arc;
 
-use dfc_ir::Options;
 use dfc_ir::plan::{CheckpointSettings, Op, OptionValue};
+use dfc_ir::{Options, Type};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
 use crate::check::ItemCheck;
@@ -84,6 +84,9 @@ pub struct Known {
     pub operator: &'static Operator,
     /// Its arguments.
     pub options: Options,
+    /// The field by whose values it takes what is new, where a row may appear late with an earlier value, and be missed: of the fields
+    /// that the clause `late` names, one that isn't a `timestamp`, by which the source can wait for whoever may still write an earlier one.
+    late: Option<String>,
 }
 
 impl Known {
@@ -226,14 +229,21 @@ fn judged_of(db: &dyn Db, root: SourceFile, file: SourceFile) -> Arc<Judged> {
 /// The sources and sinks of an item, as far as they are sound.
 pub fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item = Known> + use<'a> {
     check.nodes.iter().filter_map(move |node| {
-        let (connector, role, options) = match &node.op {
-            Op::Source(source) => (&source.connector, Role::Source, &source.options),
-            Op::Sink(sink) => (&sink.connector, Role::Sink, &sink.options),
+        let (connector, role, options, schema) = match &node.op {
+            Op::Source(source) => (&source.connector, Role::Source, &source.options, Some(&source.schema)),
+            Op::Sink(sink) => (&sink.connector, Role::Sink, &sink.options, None),
             _ => return None,
         };
         let operator = table().get(connector, role)?;
+        let late = operator.clause("late").into_iter().flatten().find_map(|param| match options.get(param) {
+            Some(OptionValue::Names(names)) => names.iter().find(|name| {
+                let field = schema.and_then(|schema| schema.fields.iter().find(|field| field.name == **name));
+                field.is_some_and(|field| field.ty.ty != Type::Timestamp)
+            }),
+            _ => None,
+        });
         let at = check.loc(node.site).cloned().unwrap_or_else(|| places::name_of(item));
-        Some(Known { at, name: node.name.clone(), operator, options: options.clone() })
+        Some(Known { at, name: node.name.clone(), operator, options: options.clone(), late: late.cloned() })
     })
 }
 
@@ -281,8 +291,11 @@ fn judge(
                 "can't go on in the middle".into()
             }
         };
-        if source.operator.clause_for("inexact", &source.options).is_some() {
-            let why = format!("`{}` may miss rows, or read some twice", source.name);
+        if let Some(field) = &source.late {
+            let why = format!(
+                "`{}` may miss rows that appear late with an earlier `{field}`: a transaction takes it when it begins, and may end after later ones",
+                source.name
+            );
             weaken(&mut out, settings, Delivery::Inexact, why, source);
         }
         out.sources.push(end(source, words));
@@ -338,7 +351,7 @@ fn weaken(out: &mut Guarantees, settings: &JobCheck, to: Delivery, why: String, 
             .related(at.clone(), "asked for here")
             .help(match to {
                 Delivery::AtLeastOnce => "write to a file or a database, or ask for less: `delivery: at_least_once`",
-                _ => "take out what makes it inexact, or the setting `delivery`",
+                _ => "take a field of type `timestamp` that the server sets as the increment, or the setting `delivery` out",
             });
         out.problems.push(problem);
     }

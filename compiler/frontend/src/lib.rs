@@ -170,6 +170,11 @@ impl Compiler {
         Checked { diagnostics: report::diagnostics(&self.db, file).as_ref().clone(), files: self.files(file) }
     }
 
+    /// The names of the parameters of the type `secret`.
+    pub fn secret_parameters(&self, root: &Path) -> Vec<String> {
+        report::secret_parameters(&self.db, self.db.file(root))
+    }
+
     /// What the pipeline in `root` is, as far as it is known.
     pub fn summary(&self, root: &Path) -> Summary {
         report::summary(&self.db, self.db.file(root))

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dfc_diagnostics::{Diagnostic, FileId, Fix, Place, Severity};
-use dfc_grammar::ast::Span;
+use dfc_grammar::ast::{ItemKind, Span, TypeKind};
 use dfc_ir::{Field, Schema};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
@@ -246,6 +246,15 @@ pub fn summary(db: &dyn Db, root: SourceFile) -> Summary {
         streams: streams.collect(),
         sinks: sinks.collect(),
     }
+}
+
+/// The names of a program's parameters of the type `secret`.
+pub fn secret_parameters(db: &dyn Db, root: SourceFile) -> Vec<String> {
+    let is_secret = |item: &ItemNode| match item.kind(db).as_ref() {
+        ItemKind::Param(param) => matches!(&param.ty.kind, TypeKind::Name(name) if name == "secret"),
+        _ => false,
+    };
+    program(db, root).of(db, Namespace::Value).filter(is_secret).map(|item| item.key(db).name.clone()).collect()
 }
 
 /// What a program lacks to be run although it is sound: a job, values of parameters.

@@ -102,6 +102,13 @@ pub enum Event {
         /// Programs that are others than those that took the checkpoint.
         changed: Vec<String>,
     },
+    /// The job begins anew, as it was asked to, though there is something to go on from.
+    BegunAnew {
+        /// The newest checkpoint of before.
+        number: u64,
+        /// Rows that were written up to it.
+        rows: u64,
+    },
     /// The job takes no checkpoints, though its settings say so, because of this.
     WithoutCheckpoints {
         /// Why.

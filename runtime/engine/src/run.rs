@@ -237,6 +237,8 @@ fn build(
         return Ok((setup.build(opened, sinks)?, false));
     }
     if let Some(manifest) = &begun.given_up {
+        let (number, rows) = (manifest.number, manifest.counters.rows_out);
+        setup.job.observer.event(&Event::BegunAnew { number, rows });
         give_up(setup, begun, manifest);
     }
     begun.found(now_micros)?;

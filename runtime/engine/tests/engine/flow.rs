@@ -141,6 +141,7 @@ impl Observer for Watch {
             Event::StageStarted { name, tasks, .. } => format!("stage {name} × {tasks}"),
             Event::StageFinished { stage, .. } => format!("stage {stage} finished"),
             Event::Resumed { .. }
+            | Event::BegunAnew { .. }
             | Event::WithoutCheckpoints { .. }
             | Event::Checkpoint { .. }
             | Event::CheckpointAbandoned { .. } => panic!("this run takes no checkpoints"),
