@@ -10,13 +10,9 @@ use dfc_ir::{DataType, Type};
 use crate::archive::DamagedState;
 use crate::columns::KeyColumns;
 use crate::fixed;
-use crate::key::{HASH_SEED, HASH_WORD, fold, hash_key};
-
-/// No row: the end of a chain, or a free slot.
-const NONE: u32 = u32::MAX;
-
-/// Rows whose slots are looked up together.
-const PROBED_AT_ONCE: usize = 64;
+use crate::key::hash_key;
+// Also the end of a chain.
+use crate::numbers::{AT_ONCE, NONE, Numbers};
 
 /// The right side has more rows than can be numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,22 +29,21 @@ impl fmt::Display for TooManyRows {
 
 impl std::error::Error for TooManyRows {}
 
-/// A free slot, or a key and the first of its rows.
+/// A free slot, or the hash of a key and the first of its rows.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The key itself where it is a number, else its hash.
-    key: u64,
+    hash: u64,
     first: u32,
 }
 
-/// The keys of all rows, for those that a slot doesn't hold whole.
+/// From keys to the first of their rows.
 enum Keys {
     /// No key column: every row matches every row.
     All,
     /// One column of numbers of at most 64 bits.
-    Numbers,
-    /// The packed keys, and where each row's ends.
-    Packed { bytes: Vec<u8>, ends: Vec<u64> },
+    Numbers(Numbers),
+    /// The packed keys, and where each row's ends; open addressing, a power of two, at least half of the slots free.
+    Packed { bytes: Vec<u8>, ends: Vec<u64>, slots: Vec<Slot> },
 }
 
 /// All rows of a join's right side. They are numbered in the order in which they were given.
@@ -58,10 +53,10 @@ pub struct JoinTable {
     rows: Batch,
     types: Vec<Type>,
     keys: Keys,
-    /// Open addressing; a power of two, at least half of them free.
-    slots: Vec<Slot>,
     /// The next row of the same key.
     next: Vec<u32>,
+    /// No two rows have the same key.
+    unique: bool,
     /// A bit a row: it had a partner.
     matched: Vec<AtomicU64>,
 }
@@ -82,15 +77,18 @@ impl JoinTable {
         let plain = |ty: &Type| fixed::width(ty).is_some_and(|width| width <= 8) && !ty.is_float() && *ty != Type::Bool;
         let keys = match &types[..] {
             [] => Keys::All,
-            [one] if plain(one) => Keys::Numbers,
-            _ => Keys::Packed { bytes: Vec::new(), ends: Vec::with_capacity(count) },
+            [one] if plain(one) => Keys::Numbers(Numbers::new(0, 0, 0)),
+            _ => {
+                let slots = vec![Slot { hash: 0, first: NONE }; (count * 2).next_power_of_two()];
+                Keys::Packed { bytes: Vec::new(), ends: Vec::with_capacity(count), slots }
+            }
         };
         let mut table = JoinTable {
             rows: Batch::new(Vec::new(), 0, 0),
             types,
             keys,
-            slots: vec![Slot { key: 0, first: NONE }; (count * 2).next_power_of_two().max(2)],
             next: vec![NONE; count],
+            unique: true,
             matched: (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
         };
         table.index(&parts, count);
@@ -105,80 +103,61 @@ impl JoinTable {
 
     /// Chains the rows of each key in their order.
     fn index(&mut self, parts: &[(Batch, Vec<ArrayRef>)], count: usize) {
-        if matches!(self.keys, Keys::All) {
-            for (row, next) in self.next.iter_mut().enumerate() {
-                *next = if row + 1 < count { row as u32 + 1 } else { NONE };
-            }
-            return;
-        }
         let types = self.types.clone();
         let columns: Vec<KeyColumns> = parts.iter().map(|(_, keys)| KeyColumns::new(keys, &types)).collect();
-        if let Keys::Packed { bytes, ends } = &mut self.keys {
-            for ((batch, _), columns) in parts.iter().zip(&columns) {
-                for row in 0..batch.rows {
-                    if !columns.is_null(row) {
-                        columns.encode(row, bytes);
-                    }
-                    ends.push(bytes.len() as u64);
-                }
-            }
-        }
         // Last row first: each is put before the ones that follow it.
-        let mut number = count as u32;
-        for ((batch, _), columns) in parts.iter().zip(&columns).rev() {
-            for row in (0..batch.rows).rev() {
-                number -= 1;
-                if columns.is_null(row) {
-                    continue;
+        let rows = || {
+            let parts = parts.iter().zip(&columns).rev();
+            let rows = parts.flat_map(|((batch, _), columns)| (0..batch.rows).rev().map(move |row| (columns, row)));
+            (0..count).rev().zip(rows).filter(|(_, (columns, row))| !columns.is_null(*row))
+        };
+        match &mut self.keys {
+            Keys::All => {
+                for (row, next) in self.next.iter_mut().enumerate() {
+                    *next = if row + 1 < count { row as u32 + 1 } else { NONE };
                 }
-                let packed = match &self.keys {
-                    Keys::Packed { .. } => self.packed(number),
-                    _ => &[],
-                };
-                let key = columns.number(row).unwrap_or_else(|| hash_key(packed));
-                let at = self.find(key, packed);
-                self.next[number as usize] = self.slots[at].first;
-                self.slots[at] = Slot { key, first: number };
+            }
+            Keys::Numbers(table) => {
+                let numbers = || rows().filter_map(|(row, (columns, of))| Some((row, columns.number(of)?)));
+                let (least, largest) = numbers()
+                    .fold((u64::MAX, 0), |(least, largest), (_, number)| (number.min(least), number.max(largest)));
+                *table = Numbers::new(least, largest, count);
+                for (row, number) in numbers() {
+                    self.next[row] = table.put(number, row as u32);
+                }
+            }
+            Keys::Packed { bytes, ends, slots } => {
+                for ((batch, _), columns) in parts.iter().zip(&columns) {
+                    for row in 0..batch.rows {
+                        if !columns.is_null(row) {
+                            columns.encode(row, bytes);
+                        }
+                        ends.push(bytes.len() as u64);
+                    }
+                }
+                for (row, _) in rows() {
+                    let key = packed(bytes, ends, row as u32);
+                    let hash = hash_key(key);
+                    let at = find(bytes, ends, slots, hash, key);
+                    self.next[row] = slots[at].first;
+                    slots[at] = Slot { hash, first: row as u32 };
+                }
             }
         }
-    }
-
-    /// The packed key of a row.
-    fn packed(&self, row: u32) -> &[u8] {
-        match &self.keys {
-            Keys::Packed { bytes, ends } => {
-                let start = (row as usize).checked_sub(1).map_or(0, |before| ends[before]);
-                &bytes[start as usize..ends[row as usize] as usize]
-            }
-            Keys::All | Keys::Numbers => &[],
-        }
-    }
-
-    /// Where the search for a key begins.
-    fn place(&self, key: u64) -> usize {
-        let numbers = matches!(self.keys, Keys::Numbers);
-        let hash = if numbers { fold(key ^ HASH_SEED, HASH_WORD) } else { key };
-        hash as usize & (self.slots.len() - 1)
-    }
-
-    /// Where the slot of this key is, or would be.
-    fn find(&self, key: u64, packed: &[u8]) -> usize {
-        let mask = self.slots.len() - 1;
-        let numbers = matches!(self.keys, Keys::Numbers);
-        let mut at = self.place(key);
-        loop {
-            let slot = self.slots[at];
-            if slot.first == NONE || slot.key == key && (numbers || self.packed(slot.first) == packed) {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
+        self.unique = self.next.iter().all(|&next| next == NONE);
     }
 
     /// Pairs of left rows and right rows with equal keys: left rows ascending, their partners in the right side's order.
     /// `keys` are the left rows' key columns, of `rows` rows.
     pub fn probe(&self, keys: &[ArrayRef], rows: usize) -> (Vec<u32>, Vec<u32>) {
         let (mut left, mut right) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        if self.unique {
+            self.first_partners(keys, rows, |row, partner| {
+                left.push(row);
+                right.push(partner);
+            });
+            return (left, right);
+        }
         self.first_partners(keys, rows, |row, mut partner| {
             while partner != NONE {
                 left.push(row);
@@ -199,29 +178,35 @@ impl JoinTable {
     /// Hands on each row that has a partner, with the first one.
     fn first_partners(&self, keys: &[ArrayRef], rows: usize, mut with: impl FnMut(u32, u32)) {
         let columns = KeyColumns::new(keys, &self.types);
-        let mut packed = Vec::new();
-        let mut numbers = [0; PROBED_AT_ONCE];
-        for first in (0..rows).step_by(PROBED_AT_ONCE) {
-            let block = first..rows.min(first + PROBED_AT_ONCE);
-            let numbers = &mut numbers[..block.len()];
-            if matches!(self.keys, Keys::Numbers) && columns.numbers(first, numbers) {
-                // Loads that don't wait for each other: what follows finds the slots in the cache.
-                let slots = numbers.iter().map(|&number| self.slots[self.place(number)].key);
-                std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
-            }
-            for row in block.filter(|&row| !columns.is_null(row)) {
-                let partner = match self.keys {
-                    Keys::All if self.next.is_empty() => NONE,
-                    Keys::All => 0,
-                    Keys::Numbers => self.slots[self.find(numbers[row - first], &[])].first,
-                    Keys::Packed { .. } => {
-                        packed.clear();
-                        columns.encode(row, &mut packed);
-                        self.slots[self.find(hash_key(&packed), &packed)].first
+        match &self.keys {
+            Keys::All if self.next.is_empty() => {}
+            Keys::All => (0..rows as u32).for_each(|row| with(row, 0)),
+            Keys::Numbers(table) => {
+                let (mut numbers, mut found) = ([0; AT_ONCE], [NONE; AT_ONCE]);
+                for first in (0..rows).step_by(AT_ONCE) {
+                    let count = AT_ONCE.min(rows - first);
+                    let (numbers, found) = (&mut numbers[..count], &mut found[..count]);
+                    // They are numbers, as the right side's are of the same type.
+                    if !columns.numbers(first, numbers) {
+                        return;
                     }
-                };
-                if partner != NONE {
-                    with(row as u32, partner);
+                    table.rows(numbers, found);
+                    for (row, &partner) in (first..).zip(found.iter()) {
+                        if partner != NONE && !columns.is_null(row) {
+                            with(row as u32, partner);
+                        }
+                    }
+                }
+            }
+            Keys::Packed { bytes, ends, slots } => {
+                let mut key = Vec::new();
+                for row in (0..rows).filter(|&row| !columns.is_null(row)) {
+                    key.clear();
+                    columns.encode(row, &mut key);
+                    let partner = slots[find(bytes, ends, slots, hash_key(&key), &key)].first;
+                    if partner != NONE {
+                        with(row as u32, partner);
+                    }
                 }
             }
         }
@@ -268,5 +253,24 @@ impl JoinTable {
     pub fn unmarked(&self) -> Vec<u32> {
         let marked = |row: u32| self.matched[row as usize / 64].load(Ordering::Relaxed) >> (row % 64) & 1 == 1;
         (0..self.rows.rows as u32).filter(|&row| !marked(row)).collect()
+    }
+}
+
+/// The packed key of a row.
+fn packed<'b>(bytes: &'b [u8], ends: &[u64], row: u32) -> &'b [u8] {
+    let start = (row as usize).checked_sub(1).map_or(0, |before| ends[before]);
+    &bytes[start as usize..ends[row as usize] as usize]
+}
+
+/// Where the slot of a packed key is, or would be.
+fn find(bytes: &[u8], ends: &[u64], slots: &[Slot], hash: u64, key: &[u8]) -> usize {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        let slot = slots[at];
+        if slot.first == NONE || slot.hash == hash && packed(bytes, ends, slot.first) == key {
+            return at;
+        }
+        at = (at + 1) & mask;
     }
 }

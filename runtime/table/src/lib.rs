@@ -15,6 +15,7 @@ mod key;
 mod keys;
 mod layout;
 mod narrow;
+mod numbers;
 mod pages;
 mod share;
 mod shelves;

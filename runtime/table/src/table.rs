@@ -1,6 +1,7 @@
 //! The table of groups: from packed keys to state rows.
 //!
-//! Open addressing over 8-byte slots (high half of the hash, and the group's number); keys packed one after another; state rows in pages.
+//! Open addressing over 4-byte slots (the group's number, and in the bits that it leaves some of the hash); keys packed one after another; state
+//! rows in pages.
 
 use std::sync::Arc;
 
@@ -21,6 +22,16 @@ use crate::side::Sides;
 /// the cache, and of those before it hardly any has the same half of the hash.
 fn filled(slots: usize) -> usize {
     slots / 4 * 3
+}
+
+/// Most slots: a group's number has 32 bits.
+const MOST_SLOTS: usize = 1 << 32;
+
+/// What a slot keeps of a hash, above the bits of `mask`: bits that neither say where the search begins (the lowest) nor which task a key belongs
+/// to (the highest), as long as there are so many.
+#[inline]
+fn mark(hash: u64, mask: usize) -> u32 {
+    (hash >> 16) as u32 & !(mask as u32)
 }
 
 /// A group's number: groups are numbered from 0 in the order of their arrival.
@@ -62,8 +73,8 @@ impl AggregateInfo {
 /// A state row's address stays good, and the row where it is, until the table is frozen, dropped or finished; it may be written
 /// through only while the table itself isn't used otherwise.
 pub struct GroupTable {
-    /// 0: free; else the hash's high half, and the group's number plus 1 in the low half.
-    slots: Vec<u64>,
+    /// 0: free; else the group's number plus 1 in as many low bits as slots have numbers, and a mark of the hash above them.
+    slots: Vec<u32>,
     pub(crate) keys: Keys,
     pub(crate) states: Pages,
     /// What narrow sums carry beside the rows.
@@ -137,21 +148,27 @@ impl GroupTable {
 
     /// The group with this key, which is added if there is none. `hash` is the key's [`hash_key`].
     ///
-    /// Panics past 2³² − 2 groups.
+    /// Panics past three quarters of 2³² groups.
     #[inline]
     pub fn group(&mut self, key: &[u8], hash: u64) -> GroupIndex {
-        let tag = hash & !0xFFFF_FFFF;
+        self.find(key, hash).unwrap_or_else(|at| self.add(key, hash, at))
+    }
+
+    /// The group with this key, or the slot that it would have.
+    #[inline]
+    fn find(&self, key: &[u8], hash: u64) -> Result<GroupIndex, usize> {
         let mask = self.slots.len() - 1;
+        let mark = mark(hash, mask);
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
             if slot == 0 {
-                return self.add(key, hash, at);
+                return Err(at);
             }
-            if slot & !0xFFFF_FFFF == tag {
-                let group = GroupIndex(slot as u32 - 1);
+            if slot & !(mask as u32) == mark {
+                let group = GroupIndex((slot & mask as u32) - 1);
                 if self.keys.is(group.0 as usize, key) {
-                    return group;
+                    return Ok(group);
                 }
             }
             at = (at + 1) & mask;
@@ -161,8 +178,8 @@ impl GroupTable {
     /// Adds a group whose slot is free.
     fn add(&mut self, key: &[u8], hash: u64, at: usize) -> GroupIndex {
         let number = self.keys.len() as u32;
-        assert!(number < u32::MAX - 1, "more than 4,294,967,294 groups in one table");
-        self.slots[at] = hash & !0xFFFF_FFFF | u64::from(number + 1);
+        // Slots are never all filled: a number plus 1 is less than theirs.
+        self.slots[at] = mark(hash, self.slots.len() - 1) | (number + 1);
         self.keys.push(key, hash);
         self.states.push();
         if self.keys.len() > filled(self.slots.len()) {
@@ -189,7 +206,9 @@ impl GroupTable {
         self.carried.add(row, aggregate, before.into());
     }
 
+    #[cold]
     fn grow(&mut self) {
+        assert!(self.slots.len() < MOST_SLOTS, "more than 3,221,225,472 groups in one table");
         self.spread(self.slots.len() * 2);
     }
 
@@ -199,12 +218,12 @@ impl GroupTable {
         let mut slots = vec![0; slots];
         let mut room = [0; AT_ONCE];
         for first in (0..self.len()).step_by(AT_ONCE) {
-            for (hash, number) in self.keys.hashes(first, &mut room).iter().zip(first as u64 + 1..) {
+            for (hash, number) in self.keys.hashes(first, &mut room).iter().zip(first as u32 + 1..) {
                 let mut at = *hash as usize & mask;
                 while slots[at] != 0 {
                     at = (at + 1) & mask;
                 }
-                slots[at] = hash & !0xFFFF_FFFF | number;
+                slots[at] = mark(*hash, mask) | number;
             }
         }
         self.slots = slots;
@@ -229,18 +248,24 @@ impl GroupTable {
         for first in (other.gone..other.len()).step_by(AT_ONCE) {
             let hashes = other.keys.hashes(first, &mut room);
             self.foresee(hashes.iter().copied().filter(ours));
-            for (hash, number) in hashes.iter().zip(first as u32..).filter(|(hash, _)| ours(hash)) {
-                let (theirs, before) = (GroupIndex(number), self.len());
-                let group = self.group(other.key(theirs), *hash);
-                if in_rows && self.len() > before {
-                    // A new group's state is all zeros, with which every state is itself.
-                    self.states.copy_row(group.0 as usize, &other.states, number as usize);
-                } else {
-                    for aggregate in 0..self.aggregates.len() {
-                        self.merge_state(group, aggregate, other, theirs)?;
-                    }
-                }
+            for (hash, number) in hashes.iter().zip(first..).filter(|(hash, _)| ours(hash)) {
                 merged += 1;
+                let key = other.keys.get(number);
+                let group = match self.find(key, *hash) {
+                    Ok(group) => group,
+                    Err(at) => {
+                        let group = self.add(key, *hash, at);
+                        if in_rows {
+                            // A new group's state is all zeros, with which every state is itself.
+                            self.states.copy_row(group.0 as usize, &other.states, number);
+                            continue;
+                        }
+                        group
+                    }
+                };
+                for aggregate in 0..self.aggregates.len() {
+                    self.merge_state(group, aggregate, other, GroupIndex(number as u32))?;
+                }
             }
         }
         Ok(merged)
@@ -280,7 +305,7 @@ impl GroupTable {
     /// Makes room for so many groups in all.
     pub fn reserve(&mut self, groups: usize) {
         let mut slots = self.slots.len();
-        while groups > filled(slots) {
+        while groups > filled(slots) && slots < MOST_SLOTS {
             slots *= 2;
         }
         if slots > self.slots.len() {
@@ -290,14 +315,14 @@ impl GroupTable {
 
     /// Bytes of a group's state row and its entry, keys and sides aside.
     pub fn row_bytes(&self) -> usize {
-        self.state_layout.row_bytes + self.keys.entry_bytes() + 2 * size_of::<u64>()
+        self.state_layout.row_bytes + self.keys.entry_bytes() + 2 * size_of::<u32>()
     }
 
     /// Bytes of memory that the table holds, about (values beside the rows are counted by their number only).
     pub fn memory_bytes(&self) -> usize {
         self.states.memory_bytes()
             + self.keys.memory_bytes()
-            + self.slots.capacity() * size_of::<u64>()
+            + self.slots.capacity() * size_of::<u32>()
             + self.carried.memory_bytes()
             + self.sides.iter().map(|(_, side)| side.memory_bytes()).sum::<usize>()
     }
