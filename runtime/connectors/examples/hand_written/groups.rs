@@ -74,7 +74,7 @@ fn add(parts: &mut [Groups], rows: &Rows<WIDTH>) {
     let mut last = Group::default();
     let count = parts.len() as u64;
     let mut put = |group: &Group| {
-        let part = (hash(group.order) & u64::from(u32::MAX)) * count >> 32;
+        let part = ((hash(group.order) & u64::from(u32::MAX)) * count) >> 32;
         parts[part as usize].add(group);
     };
     for row in 0..rows.len() {
