@@ -172,7 +172,8 @@ impl PreparedProgram for CompiledProgram {
             (Some(kept), failed)
         };
         explain(&self.program, &self.env, batch, &failed, errors);
-        let indices = kept.as_ref().map(|kept| UInt32Array::from(kept.clone()));
+        let passes = self.plans.iter().any(|plan| matches!(plan, OutputPlan::Pass(_)));
+        let indices = kept.as_ref().filter(|_| passes).map(|kept| UInt32Array::from(kept.clone()));
         let mut texts = std::mem::take(&mut context.texts).into_iter();
         let mut buffers = buffers.into_iter();
         let columns = self

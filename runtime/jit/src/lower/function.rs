@@ -235,7 +235,7 @@ fn blocks(
 
 /// Writes the rows of a block that its mask has into the selection.
 fn select_block(l: &mut Lowerer<'_>, mask: ir::Value, selection: ir::Value, kept: ir::Value, next: Block) {
-    let [some, all, few] = std::array::from_fn(|_| l.b.create_block());
+    let [some, all, one_more] = std::array::from_fn(|_| l.b.create_block());
     let two = l.int(2);
     let bits = l.b.ins().vhigh_bits(types::I64, mask);
     l.b.ins().brif(bits, some, &[], next, &[kept.into()]);
@@ -243,7 +243,7 @@ fn select_block(l: &mut Lowerer<'_>, mask: ir::Value, selection: ir::Value, kept
     l.b.switch_to_block(some);
     let full = l.int((1 << lanes::ROWS) - 1);
     let every = l.b.ins().icmp(IntCC::Equal, bits, full);
-    l.b.ins().brif(every, all, &[], few, &[]);
+    l.b.ins().brif(every, all, &[], one_more, &[bits.into(), kept.into()]);
 
     l.b.switch_to_block(all);
     let offset = l.b.ins().ishl(kept, two);
@@ -260,21 +260,19 @@ fn select_block(l: &mut Lowerer<'_>, mask: ir::Value, selection: ir::Value, kept
     let more = l.b.ins().iadd(kept, size);
     l.b.ins().jump(next, &[more.into()]);
 
-    // Each row is written, and the next one over it unless it is kept: no branch is there to be foreseen.
-    l.b.switch_to_block(few);
-    let mut kept = kept;
+    // One bit after the other, from the lowest on.
+    let (left, at) = (l.b.append_block_param(one_more, types::I64), l.b.append_block_param(one_more, types::I64));
+    l.b.switch_to_block(one_more);
+    let number = l.b.ins().ctz(left);
+    let row = l.b.ins().iadd(l.row, number);
+    let offset = l.b.ins().ishl(at, two);
+    let address = l.b.ins().iadd(selection, offset);
+    l.b.ins().istore32(memory(), row, address, 0);
     let one = l.int(1);
-    for k in 0..lanes::ROWS as i64 {
-        let offset = l.b.ins().ishl(kept, two);
-        let address = l.b.ins().iadd(selection, offset);
-        let number = l.int(k);
-        let row = l.b.ins().iadd(l.row, number);
-        l.b.ins().istore32(memory(), row, address, 0);
-        let bit = l.b.ins().ushr(bits, number);
-        let bit = l.b.ins().band(bit, one);
-        kept = l.b.ins().iadd(kept, bit);
-    }
-    l.b.ins().jump(next, &[kept.into()]);
+    let at = l.b.ins().iadd(at, one);
+    let below = l.b.ins().isub(left, one);
+    let left = l.b.ins().band(left, below);
+    l.b.ins().brif(left, one_more, &[left.into(), at.into()], next, &[at.into()]);
 }
 
 /// Loads an address from the context.
