@@ -9,10 +9,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_leaves};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use super::leaf::{self, LeafChunk, LeafWriter};
 use super::sink::failed;
 use crate::ConnectError;
 
@@ -57,11 +57,11 @@ struct Lane {
 
 enum Work {
     /// Nobody works on it: the writers of its leaves.
-    Free(Vec<ArrowColumnWriter>),
+    Free(Vec<LeafWriter>),
     /// A thread has its writers.
     Busy,
     /// All is encoded.
-    Done(Vec<ArrowColumnChunk>),
+    Done(Vec<LeafChunk>),
     /// Encoding failed.
     Lost,
 }
@@ -84,7 +84,7 @@ struct Taken {
     field: FieldRef,
     arrays: Vec<ArrayRef>,
     last: bool,
-    writers: Vec<ArrowColumnWriter>,
+    writers: Vec<LeafWriter>,
 }
 
 impl Lanes {
@@ -100,7 +100,7 @@ impl Lanes {
     }
 
     /// Begins a row group: for each column its field and the writers of its leaves.
-    pub(super) fn open(self: &Arc<Self>, columns: Vec<(FieldRef, Vec<ArrowColumnWriter>)>) -> Group {
+    pub(super) fn open(self: &Arc<Self>, columns: Vec<(FieldRef, Vec<LeafWriter>)>) -> Group {
         let mut state = self.state();
         let first = state.next;
         for (field, writers) in columns {
@@ -170,7 +170,7 @@ impl Lanes {
     ///
     /// # Errors
     /// When encoding fails.
-    pub(super) fn close(&self, group: &Group) -> Result<Vec<ArrowColumnChunk>, ConnectError> {
+    pub(super) fn close(&self, group: &Group) -> Result<Vec<LeafChunk>, ConnectError> {
         for (_, lane) in self.state().lanes.range_mut(group.numbers.clone()) {
             lane.last = true;
         }
@@ -237,9 +237,9 @@ impl Lanes {
         // Whatever happens, those who wait for the lane are told.
         let mut back = Back { lanes: self, lane, work: Work::Lost, bytes: 0, why: None };
         let done = encode(&field, &arrays, &mut writers).and_then(|()| {
-            back.bytes = writers.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
+            back.bytes = writers.iter().map(LeafWriter::bytes).sum();
             Ok(match last {
-                true => Work::Done(writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>()?),
+                true => Work::Done(writers.into_iter().map(LeafWriter::close).collect::<Result<Vec<_>, _>>()?),
                 false => Work::Free(writers),
             })
         });
@@ -303,11 +303,6 @@ impl Drop for Back<'_> {
     }
 }
 
-fn encode(field: &FieldRef, arrays: &[ArrayRef], writers: &mut [ArrowColumnWriter]) -> Result<(), ParquetError> {
-    for array in arrays {
-        for (leaf, writer) in compute_leaves(field, array)?.iter().zip(&mut *writers) {
-            writer.write(leaf)?;
-        }
-    }
-    Ok(())
+fn encode(field: &FieldRef, arrays: &[ArrayRef], writers: &mut [LeafWriter]) -> Result<(), ParquetError> {
+    arrays.iter().try_for_each(|array| leaf::write(field, array, writers))
 }

@@ -113,20 +113,24 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     }))
 }
 
-/// Whole numbers, and what is stored as such: a dictionary only while it is small, then differences packed into bits, which are a fraction of
-/// the plain numbers for the compression to chew on, and for the file to hold.
+/// What columns have where they have no dictionary (any more). Whole numbers, and what is stored as such: a dictionary only while it is small,
+/// then differences packed into bits, which are a fraction of the plain numbers for the compression to chew on, and for the file to hold.
+/// Texts: one after the other behind their lengths, which are packed in the same way.
 fn encodings(
     properties: WriterPropertiesBuilder,
     name: &str,
     schema: &Schema,
 ) -> Result<WriterProperties, ConnectError> {
     let parquet = ArrowSchemaConverter::new().convert(&arrow_schema(schema)).map_err(|e| failed(name, e))?;
-    let whole = parquet.columns().iter().filter(|c| matches!(c.physical_type(), Physical::INT32 | Physical::INT64));
-    let set = whole.fold(properties, |properties, column| {
+    let set = parquet.columns().iter().fold(properties, |properties, column| {
         let path = column.path();
-        properties
-            .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
-            .set_column_dictionary_page_size_limit(path.clone(), NUMBERS)
+        match column.physical_type() {
+            Physical::INT32 | Physical::INT64 => properties
+                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+                .set_column_dictionary_page_size_limit(path.clone(), NUMBERS),
+            Physical::BYTE_ARRAY => properties.set_column_encoding(path.clone(), Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            _ => properties,
+        }
     });
     Ok(set.build())
 }

@@ -2,7 +2,7 @@
 //! is written depends on the rows alone, not on who encodes what when. How columns are written down is chosen by the first rows ([`choose`]),
 //! which are held until then.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
@@ -15,21 +15,26 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::choice::{SAMPLE, choose};
+use super::column::Column;
 use super::lanes::{Group, Lanes};
+use super::leaf::LeafWriter;
 use super::sink::failed;
 use crate::ConnectError;
+use crate::files::io_error;
 
 /// Rows after which a file's size is looked at, at most.
 const MEASURE: u64 = 64 << 10;
+/// Bytes that are written at once, at least: the library copies column chunks in smaller pieces.
+const AT_ONCE: usize = 256 << 10;
 
 /// A file that is being written.
 pub(super) struct Writer<W: Write + Send> {
     name: String,
     arrow: SchemaRef,
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<BufWriter<W>>,
     given: WriterProperties,
-    /// Makes the columns' writers; `None`: it isn't chosen yet how.
-    factory: Option<ArrowRowGroupWriterFactory>,
+    /// Makes the columns' writers, by these properties; `None`: it isn't chosen yet how.
+    factory: Option<(ArrowRowGroupWriterFactory, WriterProperties)>,
     /// The rows by which that will be chosen: their columns, and how many they are.
     held: Vec<(Vec<ArrayRef>, usize)>,
     lanes: Arc<Lanes>,
@@ -64,6 +69,7 @@ impl<W: Write + Send> Writer<W> {
     ) -> Result<Self, ConnectError> {
         let most = properties.max_row_group_row_count().unwrap_or(usize::MAX);
         // The library's own writer knows how types are written down.
+        let out = BufWriter::with_capacity(AT_ONCE, out);
         let begun = ArrowWriter::try_new(out, arrow.clone(), Some(properties.clone()))
             .and_then(ArrowWriter::into_serialized_writer);
         let (file, _) = begun.map_err(|e| failed(name, e))?;
@@ -102,9 +108,9 @@ impl<W: Write + Send> Writer<W> {
             }
         };
         // Column writers come from a file writer with their properties; where that one's bytes would go is no matter.
-        let factory = ArrowWriter::try_new(std::io::sink(), self.arrow.clone(), Some(chosen))
+        let factory = ArrowWriter::try_new(std::io::sink(), self.arrow.clone(), Some(chosen.clone()))
             .and_then(ArrowWriter::into_serialized_writer);
-        self.factory = Some(factory.map_err(|e| failed(&self.name, e))?.1);
+        self.factory = Some((factory.map_err(|e| failed(&self.name, e))?.1, chosen));
         held.into_iter().try_for_each(|(columns, rows)| self.put(&columns, rows))
     }
 
@@ -179,7 +185,8 @@ impl<W: Write + Send> Writer<W> {
         }
         self.flush()?;
         let Writer { name, file, .. } = self;
-        file.into_inner().map_err(|e| failed(&name, e))
+        let out = file.into_inner().map_err(|e| failed(&name, e))?;
+        out.into_inner().map_err(|e| io_error("write", &name, e.error()))
     }
 
     /// Opens the lanes of a row group.
@@ -187,10 +194,13 @@ impl<W: Write + Send> Writer<W> {
         let number = self.file.flushed_row_groups().len();
         let mut columns: Vec<_> = self.arrow.fields().iter().map(|field| (field.clone(), Vec::new())).collect();
         let schema = self.file.schema_descr();
-        let writers =
-            self.factory.as_ref().map_or_else(|| Ok(Vec::new()), |made| made.create_column_writers(number))?;
-        for (leaf, writer) in writers.into_iter().enumerate() {
-            columns[schema.get_column_root_idx(leaf)].1.push(writer);
+        let Some((factory, properties)) = &self.factory else { return Ok(self.lanes.open(columns)) };
+        for (leaf, writer) in factory.create_column_writers(number)?.into_iter().enumerate() {
+            let root = schema.get_column_root_idx(leaf);
+            let own = Column::new(&schema.column(leaf), self.arrow.field(root).data_type(), properties);
+            columns[root]
+                .1
+                .push(own.map_or_else(|| LeafWriter::Library(Box::new(writer)), |own| LeafWriter::Own(Box::new(own))));
         }
         Ok(self.lanes.open(columns))
     }
@@ -205,7 +215,7 @@ impl<W: Write + Send> Writer<W> {
         let append = || {
             let mut writer = self.file.next_row_group()?;
             for chunk in chunks {
-                chunk.append_to_row_group(&mut writer)?;
+                chunk.append(&mut writer)?;
             }
             writer.close().map(|_| ())
         };
