@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::dialect::Dialect;
 use super::index::Index;
 use crate::text::blocks::{BLOCK, Bounds};
+use crate::text::window::{any, window};
 
 /// The fields of one column.
 #[derive(Clone, Copy)]
@@ -129,7 +130,12 @@ impl<'a> Cells<'a> {
         match (self.dialect.trim, self.dialect.quote, bytes) {
             (true, ..) => Form::Dressed,
             (false, Some(quote), [first, inner @ .., last]) if *first == quote => {
-                let enclosed = *last == quote && memchr::memchr2(quote, self.dialect.escape, inner).is_none();
+                let escape = self.dialect.escape;
+                let escaped = || match window(self.data, start + 1, inner.len()) {
+                    Some(window) => any(window, inner.len(), |b| u8::from((b == quote) | (b == escape))) != 0,
+                    None => memchr::memchr2(quote, escape, inner).is_some(),
+                };
+                let enclosed = *last == quote && !escaped();
                 if enclosed { Form::Enclosed } else { Form::Dressed }
             }
             (false, Some(quote), [only]) if *only == quote => Form::Dressed,

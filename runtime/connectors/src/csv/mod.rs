@@ -3,7 +3,8 @@
 //!
 //! The way of a file: `chunks` cuts it into chunks of whole rows (where they end is said by `index`, quickly by `fast` or to the
 //! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones (`cells`) and
-//! parses them to arrays (`columns`). Out again: `sink`, in the usual style by `lines`.
+//! parses them to arrays (`columns`). Out again: `sink`, in the usual style by `lines`, a block's
+//! fields by `slots`.
 
 mod cells;
 mod columns;
@@ -15,6 +16,7 @@ mod index;
 mod lines;
 mod schema;
 mod sink;
+mod slots;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -234,7 +234,7 @@ impl CsvEncoder {
         let columns = fields.iter().zip(&batch.columns);
         let columns: Vec<LineColumn> =
             columns.map(|(field, array)| LineColumn::new(array, &field.ty.ty, !is_plain(&field.ty.ty))).collect();
-        let style = LineStyle { delimiter, quote, line_end };
+        let style = LineStyle { delimiter, quote, escape: dialect.escape, line_end };
         let quoted = |text: &[u8], out: &mut Vec<u8>| {
             // Never fails: with quotes every text can be written.
             let _ = self.style.push_text(out, text);

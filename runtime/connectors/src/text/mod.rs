@@ -8,3 +8,4 @@ pub(crate) mod pattern;
 pub(crate) mod sink;
 pub(crate) mod time;
 pub(crate) mod value;
+pub(crate) mod window;
