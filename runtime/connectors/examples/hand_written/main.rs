@@ -2,7 +2,7 @@
 //! questions alone. Nothing is checked that the files' maker is trusted for: not the form of numbers and dates, not their range, not the
 //! number of fields a row.
 //!
-//! `cargo run --release -p dfc-connect --example hand_written -- q1|q6|highcard|q3|lookup FOLDER [THREADS]`
+//! `cargo run --release -p dfc-connect --example hand_written -- q1|q6|highcard|q3|lookup FOLDER [THREADS]`, or `sync FOLDER [THREADS [TARGET]]`
 //!
 //! Each thread reads its share of a file in pieces into one buffer, finds the separators outside quotes 64 bytes at a time (AVX2, products
 //! without carries for the parity of quotes), notes where fields end in a flat array, and of the rows that pass the filter parses the
@@ -19,6 +19,8 @@ mod lines;
 mod scan;
 #[cfg(all(unix, target_arch = "x86_64"))]
 mod sums;
+#[cfg(all(unix, target_arch = "x86_64"))]
+mod sync;
 
 /// The fields of `lineitem.csv`.
 #[cfg(all(unix, target_arch = "x86_64"))]
@@ -47,7 +49,8 @@ fn main() {
         "highcard" => groups::highcard(folder, threads),
         "q3" => joins::q3(folder, threads),
         "lookup" => joins::lookup(folder, threads),
-        other => panic!("{other}: q1, q6, highcard, q3 or lookup"),
+        "sync" => sync::sync(folder, rest.get(1).map_or("sync.csv", String::as_str).as_ref(), threads),
+        other => panic!("{other}: q1, q6, highcard, q3, lookup or sync"),
     }
 }
 

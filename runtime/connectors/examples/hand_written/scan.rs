@@ -103,7 +103,7 @@ unsafe fn find(text: &[u8], ends: &mut [u32]) -> (usize, usize) {
 }
 
 /// Hands the rows that begin in a part of the file to `take`.
-fn read<const WIDTH: usize>(file: &File, part: Range<u64>, size: u64, mut take: impl FnMut(Rows<WIDTH>)) {
+pub(crate) fn read<const WIDTH: usize>(file: &File, part: Range<u64>, size: u64, mut take: impl FnMut(Rows<WIDTH>)) {
     // At most a field a byte: there is always room for the writes of 64.
     let (mut buffer, mut room) = (vec![0; PIECE], vec![0; PIECE + 65]);
     // The first line is the header; elsewhere a row begins behind the first line feed.
