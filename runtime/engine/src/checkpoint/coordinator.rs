@@ -357,6 +357,11 @@ impl Coordinator {
         let number = complete.number;
         let Complete { pending, live, unstarted, ended, sealed, rows, ordinals, alignment, stop, .. } = complete;
         let mut pending = pending;
+        let ends = kind == CheckpointKind::Terminal;
+        if ends {
+            // Nothing is read any more: what was kept for stages that went on after its own is needed no longer.
+            pending.clear();
+        }
         let fatal = |error: RunError| Setback::Fatal(Box::new(error));
         let spool: u64 = sealed.iter().map(|(_, sealed)| sealed.bytes).sum();
         (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
@@ -370,7 +375,7 @@ impl Coordinator {
             }
         }
         next.retain(|key, _| match key {
-            Key { kind: Kind::Build, stage, .. } => !(planted(Planted::EndedStateForgotten) && ended[*stage]),
+            Key { kind: Kind::Build, stage, .. } => !ends && !(planted(Planted::EndedStateForgotten) && ended[*stage]),
             // What stood before a stage was put back there: it has been read since, or was recorded anew.
             Key { slot: 0, copy, .. } if *copy >= RESTORED => false,
             Key { stage, .. } if ended[*stage] => false,
