@@ -1,6 +1,7 @@
 //! What all databases share: reading in the order of a key, range by range; sinks that spool epochs and apply them with a ledger;
 //! columns compared with a catalogue. It may not know a database's protocol or dialect.
 
+mod began;
 mod columns;
 mod feed;
 mod keys;
@@ -12,6 +13,7 @@ mod spool;
 pub(crate) mod testing;
 mod window;
 
+pub(crate) use began::Began;
 pub(crate) use columns::{Class, Column, Fit, check, fits, match_columns, natural};
 pub(crate) use feed::{
     Cap, Chunk, Connection, Database, DatabaseSource, KeyedRows, ReadFailure, Settings, Span, Survey,

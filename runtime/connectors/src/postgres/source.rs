@@ -13,11 +13,11 @@ use dfc_ir::{Field, Schema, Type};
 
 use super::address::Address;
 use super::binary;
-use super::catalogue::{Form, Origin, origin};
+use super::catalogue::{Form, Origin, PgColumn, origin};
 use super::session::Session;
 use crate::database::{
-    self, COLUMNS, Cap, Chunk, Class, DatabaseSource, Key, KeyValue, KeyedRows, ORDER, Order, OrderOptions,
-    ReadFailure, Settings, Span, Survey, Tail, UNREACHABLE, listed, natural, quoted,
+    self, Began, COLUMNS, Cap, Chunk, Class, Column, DatabaseSource, Key, KeyValue, KeyedRows, ORDER, Order,
+    OrderOptions, ReadFailure, Settings, Span, Survey, Tail, UNREACHABLE, listed, natural, quoted,
 };
 use crate::options::OptionReader;
 use crate::rows::{Fault, Faults};
@@ -67,8 +67,10 @@ struct KeyColumn {
 struct Plan {
     address: Address,
     origin: database::From,
-    /// The columns that are read with their types, as they were when the job began.
-    began: Vec<(String, String)>,
+    /// The columns that are read.
+    began: Began,
+    /// Asks for them, and for no row.
+    probe: String,
     what: String,
     source: Arc<str>,
     from: String,
@@ -146,10 +148,15 @@ impl Plan {
             .iter()
             .map(|&i| spec.schema.fields[i].external_name())
             .chain(order.columns.iter().map(String::as_str));
-        let began = read.filter_map(column).map(|c| (c.column.name.clone(), c.column.declared.clone())).collect();
+        let read: Vec<&str> = read.collect();
+        let probed: Result<Vec<String>, ConnectError> =
+            read.iter().map(|name| Ok(format!("q.{}", quoted(name)?))).collect();
+        let probe = format!("SELECT {} FROM {} AS q LIMIT 0", probed?.join(", "), found.sql);
+        let began = Began::new(what, read, &plain(&found.columns));
         Ok(Plan {
             origin: options.from.clone(),
             began,
+            probe,
             address,
             what: what.into(),
             source: options.from.short().into(),
@@ -232,6 +239,11 @@ fn by_text(class: &Class, ty: &Type) -> bool {
     }
 }
 
+/// The columns as all databases have them.
+fn plain(columns: &[PgColumn]) -> Vec<Column> {
+    columns.iter().map(|c| c.column.clone()).collect()
+}
+
 fn failure(error: ConnectError) -> ReadFailure {
     match error.code {
         UNREACHABLE => ReadFailure::Lost(error),
@@ -243,21 +255,10 @@ impl database::Database for Server {
     fn connect(&self) -> Result<Box<dyn database::Connection>, ReadFailure> {
         let plan = &self.plan;
         let session = Session::open(&plan.address, false).map_err(failure)?;
-        // A3: a table may have been changed since.
-        let now = origin(&session, &plan.address.shown, &plan.origin).map_err(failure)?;
-        let kept = |(name, ty): &&(String, String)| {
-            now.columns.iter().any(|c| c.column.name == *name && c.column.declared == *ty)
-        };
-        if let Some((name, ty)) = plan.began.iter().find(|began| !kept(began)) {
-            let message = format!(
-                "the column `{name}` of {} was {ty} when the job began, and is gone or of another type now",
-                plan.what
-            );
-            return Err(ReadFailure::Fatal(
-                ConnectError::new(COLUMNS, message).help("change the pipeline, and run the job again"),
-            ));
-        }
-        Ok(Box::new(Reading { session, plan: plan.clone() }))
+        let mut reading = Reading { session, plan: plan.clone(), compared: None };
+        reading.begin()?;
+        reading.end()?;
+        Ok(Box::new(reading))
     }
 
     fn in_pages(&self) -> bool {
@@ -268,9 +269,70 @@ impl database::Database for Server {
 struct Reading {
     session: Session,
     plan: Arc<Plan>,
+    /// What the server says of the columns that have been compared: names, types, modifiers.
+    compared: Option<Vec<(String, u32, i32)>>,
 }
 
 impl Reading {
+    /// Begins a transaction in which the columns that are read are as they were when the job began, and stay so: what is described is
+    /// locked against changes until the end. A value of another type than the one that is expected would be misread.
+    fn begin(&mut self) -> Result<(), ReadFailure> {
+        self.session.run("BEGIN").map_err(failure)?;
+        match self.session.describe(&self.plan.probe) {
+            Ok(described) => {
+                if self.compared.as_ref() != Some(&described) {
+                    self.compare()?;
+                    self.compared = Some(described);
+                }
+                Ok(())
+            }
+            Err(error) if error.code == UNREACHABLE => Err(ReadFailure::Lost(error)),
+            Err(error) => {
+                // A column that is gone is said by its name.
+                self.session.run("ROLLBACK").map_err(failure)?;
+                self.compare()?;
+                Err(ReadFailure::Fatal(error))
+            }
+        }
+    }
+
+    fn compare(&self) -> Result<(), ReadFailure> {
+        let plan = &self.plan;
+        let now = origin(&self.session, &plan.address.shown, &plan.origin).map_err(failure)?;
+        plan.began.compare(&plain(&now.columns)).map_err(ReadFailure::Fatal)
+    }
+
+    fn end(&self) -> Result<(), ReadFailure> {
+        self.session.run("COMMIT").map_err(failure)
+    }
+
+    /// Up to where may be read now.
+    fn ask_newest(&self) -> Result<Option<Cap>, ReadFailure> {
+        let (lead, from) = (self.plan.lead(), &self.plan.from);
+        if !self.plan.instant || self.plan.lag {
+            let sql = format!("SELECT {lead}::text FROM {from} WHERE {lead} IS NOT NULL ORDER BY {lead} DESC LIMIT 1");
+            let newest = self.texts(&sql)?.into_iter().flatten().next();
+            return Ok(newest.map(|text| Cap { value: KeyValue::Text(text), below: false }));
+        }
+        let hidden = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend'
+            AND datname = current_database() AND query = '<insufficient privilege>') OR EXISTS (SELECT 1 FROM pg_prepared_xacts)";
+        if self.session.ask(hidden, &[]).map_err(failure)?.first().is_some_and(|row| row.get(0)) {
+            let message = format!(
+                "this user doesn't see the transactions that are open, so it isn't known up to which {lead} {} is complete",
+                self.plan.what
+            );
+            return Err(ReadFailure::Fatal(
+                ConnectError::new(ORDER, message)
+                    .help("`GRANT pg_read_all_stats` to the user, or say how late rows may appear: `lag: 1m`"),
+            ));
+        }
+        // What a transaction writes as `now()` is its start: rows from then on may still appear.
+        let oldest = "SELECT least(min(xact_start), clock_timestamp())::text FROM pg_stat_activity
+            WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database() AND backend_type <> 'walsender'";
+        let oldest = self.texts(oldest)?.into_iter().flatten().next();
+        Ok(oldest.map(|text| Cap { value: KeyValue::Text(text), below: true }))
+    }
+
     fn texts(&self, sql: &str) -> Result<Vec<Option<String>>, ReadFailure> {
         let rows = self.session.ask(sql, &[]).map_err(failure)?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
@@ -298,29 +360,10 @@ impl database::Connection for Reading {
     }
 
     fn newest(&mut self) -> Result<Option<Cap>, ReadFailure> {
-        let (lead, from) = (self.plan.lead(), &self.plan.from);
-        if !self.plan.instant || self.plan.lag {
-            let sql = format!("SELECT {lead}::text FROM {from} WHERE {lead} IS NOT NULL ORDER BY {lead} DESC LIMIT 1");
-            let newest = self.texts(&sql)?.into_iter().flatten().next();
-            return Ok(newest.map(|text| Cap { value: KeyValue::Text(text), below: false }));
-        }
-        let hidden = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend'
-            AND datname = current_database() AND query = '<insufficient privilege>') OR EXISTS (SELECT 1 FROM pg_prepared_xacts)";
-        if self.session.ask(hidden, &[]).map_err(failure)?.first().is_some_and(|row| row.get(0)) {
-            let message = format!(
-                "this user doesn't see the transactions that are open, so it isn't known up to which {lead} {} is complete",
-                self.plan.what
-            );
-            return Err(ReadFailure::Fatal(
-                ConnectError::new(ORDER, message)
-                    .help("`GRANT pg_read_all_stats` to the user, or say how late rows may appear: `lag: 1m`"),
-            ));
-        }
-        // What a transaction writes as `now()` is its start: rows from then on may still appear.
-        let oldest = "SELECT least(min(xact_start), clock_timestamp())::text FROM pg_stat_activity
-            WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database() AND backend_type <> 'walsender'";
-        let oldest = self.texts(oldest)?.into_iter().flatten().next();
-        Ok(oldest.map(|text| Cap { value: KeyValue::Text(text), below: true }))
+        self.begin()?;
+        let newest = self.ask_newest()?;
+        self.end()?;
+        Ok(newest)
     }
 
     fn bounds(&mut self, parts: usize, cap: Option<&Cap>) -> Result<Vec<KeyValue>, ReadFailure> {
@@ -355,6 +398,7 @@ impl database::Connection for Reading {
     }
 
     fn read(&mut self, span: &Span, give: &mut dyn FnMut(Chunk) -> bool) -> Result<(), ReadFailure> {
+        self.begin()?;
         let plan = &self.plan;
         let mut rows = Rows::new(plan, span);
         let mut wanted = true;
@@ -370,8 +414,11 @@ impl database::Connection for Reading {
         match copied {
             // What was read of a broken stream is good, but its rest is read again from the last chunk on.
             Err(error) => Err(failure(error)),
+            // Nobody waits for the rest, which the server would send before it answers again.
+            Ok(()) if !wanted => Ok(()),
             Ok(()) => {
-                if wanted && !rows.last.is_empty() {
+                self.end()?;
+                if !rows.last.is_empty() {
                     give(rows.finish().map_err(ReadFailure::Fatal)?);
                 }
                 Ok(())

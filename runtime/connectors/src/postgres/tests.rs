@@ -228,6 +228,18 @@ fn read_for(source: &dyn crate::Source, schema: &Schema, time: Duration) -> Vec<
     rows
 }
 
+/// Reads until there is a row.
+fn read_one(source: &dyn crate::Source, schema: &Schema) -> Vec<String> {
+    let start = Instant::now();
+    loop {
+        assert!(start.elapsed() < Duration::from_secs(60), "there is no row");
+        let rows = read_for(source, schema, Duration::from_millis(20));
+        if !rows.is_empty() {
+            return rows;
+        }
+    }
+}
+
 /// F5: an instant that the server sets is held behind the oldest open transaction, so a row that is committed late isn't lost.
 #[test]
 fn rows_that_are_committed_late_are_waited_for() {
@@ -288,6 +300,56 @@ fn ties_that_are_committed_late_are_read() {
         let mut rows = read_for(&*source, &fields, Duration::from_millis(300));
         rows.sort();
         assert_eq!(rows, ["-5", "9"], "{ty}");
+    }
+}
+
+/// A3, D8: a table that is changed while it is followed is refused by the column's name, before a value of it is misread (a `bigint` and
+/// a `double precision` both have eight bytes); what has only come is left out.
+#[test]
+fn a_table_that_changes_while_it_is_followed_is_refused_by_name() {
+    let Some(db) = db() else { return };
+    for (number, (change, what)) in [
+        ("ALTER TABLE t ALTER COLUMN n TYPE double precision", "`n` of the table `t`"),
+        ("ALTER TABLE t RENAME COLUMN n TO m", "has no column `n` any more"),
+        ("ALTER TABLE t RENAME COLUMN at TO since", "has no column `at` any more"),
+        ("ALTER TABLE t DROP COLUMN n", "has no column `n` any more"),
+        ("ALTER TABLE t RENAME TO gone", "has no table `t`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        db.run(
+            "DROP TABLE IF EXISTS t, gone; CREATE TABLE t (id bigint PRIMARY KEY, n bigint, at bigint NOT NULL); CREATE INDEX ON t (at);
+            INSERT INTO t VALUES (1, 10, 1)",
+        );
+        let poll = OptionValue::Value(Value::Duration(10_000));
+        let more = [("table", text("t")), ("increment", names(&["at"])), ("poll", poll)];
+        let spec = db.source(&more, "id: int64; n: int64?");
+        let source = open_source(&spec, &context()).unwrap();
+        let fields = &spec.schema;
+        assert_eq!(read_one(&*source, fields), ["1|10"], "{change}");
+        // A column that has come concerns nobody.
+        db.run("ALTER TABLE t ADD COLUMN more text; INSERT INTO t VALUES (2, 20, 2)");
+        assert_eq!(read_one(&*source, fields), ["2|20"], "{change}");
+        // The change and the row after it are one.
+        let table = if number == 4 { "gone" } else { "t" };
+        let at = if number == 2 { "since" } else { "at" };
+        db.run(&format!("BEGIN; {change}; INSERT INTO {table} (id, {at}) VALUES (3, 3); COMMIT"));
+        let mut reader = source.reader(0).unwrap();
+        let start = Instant::now();
+        let error = loop {
+            assert!(start.elapsed() < Duration::from_secs(60), "{change}: it goes on");
+            match reader.next(&mut Vec::new()) {
+                Ok(Next::Batch(batch)) => panic!("{change}: {:?}", texts(&batch, fields)),
+                Ok(_) => std::thread::sleep(Duration::from_millis(5)),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.message.contains(what), "{change}: {error:?}");
+        assert_eq!(error.code, if number == 4 { "R0231" } else { "R0232" }, "{change}");
+        if number == 0 {
+            assert!(error.message.contains("was bigint when the job began, and is double precision now"), "{error}");
+        }
     }
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn of(connection: &Connection, path: &str, from: &From) -> Result<(Ca
             let column = |column: rusqlite::Column| Column {
                 name: column.name().to_string(),
                 class: class(column.decl_type().unwrap_or_default()),
-                declared: column.decl_type().unwrap_or_default().to_string(),
+                declared: column.decl_type().unwrap_or("of any type").to_string(),
                 nullable: true,
                 default: false,
                 generated: false,

@@ -11,6 +11,7 @@ mod value;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub(crate) use catalogue::{find_fields, find_names};
@@ -56,6 +57,9 @@ pub(crate) fn open(path: &str, access: Access) -> Result<Connection, ConnectErro
         .map_err(|error| failed(path, &error))?;
     let set = || -> rusqlite::Result<()> {
         connection.busy_timeout(PATIENCE)?;
+        // A name in double quotes is a name, and an error where there is none of it; SQLite would take it for a text.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
         connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")?;
         if access != Access::Read {
             connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
@@ -96,9 +100,13 @@ pub(crate) fn failed(path: &str, error: &rusqlite::Error) -> ConnectError {
 
 /// The same while reading: a lock passes.
 pub(crate) fn read_failed(path: &str, error: &rusqlite::Error) -> ReadFailure {
-    let failed = failed(path, error);
-    match failed.code {
-        UNREACHABLE => ReadFailure::Lost(failed),
-        _ => ReadFailure::Fatal(failed),
+    failure(failed(path, error))
+}
+
+/// Whether another connection may do.
+pub(crate) fn failure(error: ConnectError) -> ReadFailure {
+    match error.code {
+        UNREACHABLE => ReadFailure::Lost(error),
+        _ => ReadFailure::Fatal(error),
     }
 }

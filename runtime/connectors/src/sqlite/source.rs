@@ -1,6 +1,7 @@
 //! The SQLite source: each page of rows is a query of its own that begins after the last row's key, so that the file is locked only
 //! while a page is read.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -8,11 +9,11 @@ use dfc_batch::ColumnBuilder;
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Schema};
 use rusqlite::types::{Value as Raw, ValueRef};
-use rusqlite::{Connection, Row, Rows};
+use rusqlite::{Connection, Row, Rows, Transaction};
 
-use super::{Access, catalogue, open, read_failed, value};
+use super::{Access, catalogue, failure, open, read_failed, value};
 use crate::database::{
-    self, COLUMNS, Cap, Chunk, DatabaseSource, From, Key, KeyValue, KeyedRows, Order, OrderOptions, ReadFailure,
+    self, Began, COLUMNS, Cap, Chunk, DatabaseSource, From, Key, KeyValue, KeyedRows, Order, OrderOptions, ReadFailure,
     Settings, Span, Survey, Tail, listed,
 };
 use crate::options::OptionReader;
@@ -29,7 +30,7 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
     let path = reader.required("path")?.to_string();
     let options = OrderOptions::read("sqlite", spec)?;
     let connection = open(&path, Access::Read)?;
-    let (catalogue, _) = catalogue::of(&connection, &path, &options.from)?;
+    let (catalogue, columns) = catalogue::of(&connection, &path, &options.from)?;
     for field in &spec.schema.fields {
         if !catalogue.columns.iter().any(|(name, _)| name == field.external_name()) {
             let message = format!("{} in `{path}` has no column `{}`", options.from.name(), field.external_name());
@@ -39,13 +40,19 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
     }
     let order = Order::decide(&options, &catalogue)?;
     let what = format!("{} in `{path}`", options.from.name());
-    let plan = Arc::new(Plan::new(path, spec, &options, &order));
+    let projected = spec.projected();
+    let read = projected.fields.iter().map(Field::external_name).chain(order.columns.iter().map(String::as_str));
+    let began = Began::new(&what, read, &columns);
+    let plan = Arc::new(Plan::new(path, spec, &options, &order, began));
     Ok(Box::new(DatabaseSource::open(Box::new(File { plan }), Settings { options, order, what }, cx)?))
 }
 
 /// What is read, and how it is said.
 struct Plan {
     path: String,
+    origin: From,
+    /// The columns that are read.
+    began: Began,
     source: Arc<str>,
     schema: Schema,
     /// `FROM …`
@@ -62,7 +69,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(path: String, spec: &SourceSpec, options: &OrderOptions, order: &Order) -> Plan {
+    fn new(path: String, spec: &SourceSpec, options: &OrderOptions, order: &Order, began: Began) -> Plan {
         let schema = spec.projected();
         let from = match &options.from {
             From::Table(table) => catalogue::identifier(table),
@@ -76,6 +83,8 @@ impl Plan {
         });
         Plan {
             path,
+            origin: options.from.clone(),
+            began,
             source: options.from.short().into(),
             shown: shown.collect(),
             select: if columns.is_empty() { "1".into() } else { columns.join(", ") },
@@ -134,11 +143,8 @@ struct File {
 
 impl database::Database for File {
     fn connect(&self) -> Result<Box<dyn database::Connection>, ReadFailure> {
-        let connection = open(&self.plan.path, Access::Read).map_err(|error| match error.code {
-            database::UNREACHABLE => ReadFailure::Lost(error),
-            _ => ReadFailure::Fatal(error),
-        })?;
-        Ok(Box::new(Reading { connection, plan: self.plan.clone() }))
+        let connection = open(&self.plan.path, Access::Read).map_err(failure)?;
+        Ok(Box::new(Reading { connection, plan: self.plan.clone(), compared: Cell::new(None) }))
     }
 
     fn in_pages(&self) -> bool {
@@ -149,11 +155,28 @@ impl database::Database for File {
 struct Reading {
     connection: Connection,
     plan: Arc<Plan>,
+    /// The number of the schema whose columns have been compared.
+    compared: Cell<Option<i64>>,
 }
 
 impl Reading {
     fn lead(&self) -> &str {
         self.plan.order.first().map_or("NULL", String::as_str)
+    }
+
+    /// Begins to read: what is read until the end is of one state of the file, in which the columns are as they were when the job
+    /// began.
+    fn begin(&self) -> Result<Transaction<'_>, ReadFailure> {
+        let plan = &self.plan;
+        let transaction = self.connection.unchecked_transaction().map_err(|error| plan.failed(&error))?;
+        let version = transaction.query_row("PRAGMA schema_version", [], |row| row.get::<_, i64>(0));
+        let version = version.map_err(|error| plan.failed(&error))?;
+        if self.compared.get() != Some(version) {
+            let (_, now) = catalogue::of(&transaction, &plan.path, &plan.origin).map_err(failure)?;
+            plan.began.compare(&now).map_err(ReadFailure::Fatal)?;
+            self.compared.set(Some(version));
+        }
+        Ok(transaction)
     }
 }
 
@@ -169,6 +192,7 @@ impl database::Connection for Reading {
     }
 
     fn newest(&mut self) -> Result<Option<Cap>, ReadFailure> {
+        let _transaction = self.begin()?;
         let lead = self.lead();
         let sql =
             format!("SELECT {lead} FROM {} WHERE {lead} IS NOT NULL ORDER BY {lead} DESC LIMIT 1", self.plan.from);
@@ -209,7 +233,8 @@ impl database::Connection for Reading {
         loop {
             let page = if keyed { left.min(PAGE) } else { left };
             let (sql, parameters) = self.plan.page(&Span { after: after.as_ref(), ..*span }, page);
-            let mut statement = self.connection.prepare_cached(&sql).map_err(|error| self.plan.failed(&error))?;
+            let transaction = self.begin()?;
+            let mut statement = transaction.prepare_cached(&sql).map_err(|error| self.plan.failed(&error))?;
             for (at, parameter) in parameters.iter().enumerate() {
                 statement.raw_bind_parameter(at + 1, parameter).map_err(|error| self.plan.failed(&error))?;
             }
@@ -225,6 +250,8 @@ impl database::Connection for Reading {
                 if keyed {
                     // The page ends, and with it the lock, before somebody is waited for.
                     drop(found);
+                    drop(statement);
+                    drop(transaction);
                     if rows > 0 && !give(chunk) {
                         return Ok(());
                     }

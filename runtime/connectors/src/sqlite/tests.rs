@@ -271,6 +271,88 @@ fn a_source_that_follows_finds_new_rows_and_late_ones() {
     assert_eq!(source.positions(4).unwrap().splits[0].position["after"], serde_json::json!({"id": 9}));
 }
 
+/// What a source that follows says when it stops; rows that it gives before are taken.
+fn failure_of(source: &dyn crate::Source, fields: &Schema) -> (Vec<String>, ConnectError) {
+    let mut reader = source.reader(0).unwrap();
+    let (mut rows, start) = (Vec::new(), std::time::Instant::now());
+    loop {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "it goes on with {rows:?}");
+        match reader.next(&mut Vec::new()) {
+            Ok(crate::Next::Batch(batch)) => rows.extend(texts(&batch, fields)),
+            Ok(crate::Next::Wait(_)) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            Ok(_) => panic!("a source that follows doesn't end"),
+            Err(error) => return (rows, error),
+        }
+    }
+}
+
+/// A3, D8: a table that is changed while it is followed is refused by the column's name, before a row of it is given; what has only come
+/// is left out. SQLite takes a name in double quotes that it doesn't know for a text.
+#[test]
+fn a_table_that_changes_while_it_is_followed_is_refused_by_name() {
+    let folder = Folder::new();
+    let rebuilt = "CREATE TABLE u (id INTEGER PRIMARY KEY, name BLOB, at INTEGER NOT NULL); INSERT INTO u SELECT id, name, at FROM t;
+        DROP TABLE t; ALTER TABLE u RENAME TO t; CREATE INDEX by_at ON t (at)";
+    for (number, change, what) in [
+        (0, "ALTER TABLE t RENAME COLUMN name TO label", "has no column `name` any more"),
+        (1, "ALTER TABLE t RENAME COLUMN at TO since", "has no column `at` any more"),
+        (2, "ALTER TABLE t DROP COLUMN name", "has no column `name` any more"),
+        (3, rebuilt, "the column `name` of the table `t`"),
+        (4, "ALTER TABLE t RENAME TO gone", "has no table `t`"),
+    ] {
+        let path = folder.name(&format!("{number}.db"));
+        run(
+            &path,
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, at INTEGER NOT NULL); CREATE INDEX by_at ON t (at);
+            INSERT INTO t VALUES (1, 'a', 1)",
+        );
+        let poll = OptionValue::Value(Value::Duration(10_000));
+        let more = [("table", text("t")), ("increment", names(&["at"])), ("poll", poll)];
+        let spec = source(&path, &more, "id: int64; name: string?");
+        let source = open_source(&spec, &context()).unwrap();
+        let rows = read_rows(&*source, &spec.schema, 1);
+        assert_eq!(rows, ["1|a"], "{change}");
+        // A column that has come concerns nobody.
+        run(&path, "ALTER TABLE t ADD COLUMN more TEXT; INSERT INTO t (id, name, at) VALUES (2, 'b', 2)");
+        assert_eq!(read_rows(&*source, &spec.schema, 1), ["2|b"], "{change}");
+        // The change and the row after it are one.
+        let values = if number == 4 { "" } else { "; INSERT INTO t (id, AT) VALUES (3, 3)" };
+        let values = values.replace("AT", if number == 1 { "since" } else { "at" });
+        run(&path, &format!("BEGIN; {change}{values}; COMMIT"));
+        let (rows, error) = failure_of(&*source, &spec.schema);
+        assert_eq!(rows, [""; 0], "{change}");
+        assert!(error.message.contains(what), "{change}: {error:?}");
+        assert_eq!(error.code, if number == 4 { "R0231" } else { "R0232" }, "{change}");
+    }
+}
+
+/// So many rows of a source that follows.
+fn read_rows(source: &dyn crate::Source, fields: &Schema, count: usize) -> Vec<String> {
+    let mut reader = source.reader(0).unwrap();
+    let (mut rows, start) = (Vec::new(), std::time::Instant::now());
+    while rows.len() < count {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "no more than {rows:?}");
+        match reader.next(&mut Vec::new()).unwrap() {
+            crate::Next::Batch(batch) => rows.extend(texts(&batch, fields)),
+            crate::Next::Wait(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            _ => panic!("a source that follows doesn't end"),
+        }
+    }
+    rows
+}
+
+/// A text in double quotes is a name that isn't there, as in SQLite's own shell.
+#[test]
+fn a_text_in_double_quotes_is_refused() {
+    let folder = Folder::new();
+    let path = folder.name("t.db");
+    run(&path, "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO t VALUES (1, 'a')");
+    let by = |query: &str| source(&path, &[("query", text(query)), ("tiebreak", names(&["id"]))], "id: int64");
+    let error = open_error(&by("SELECT * FROM t WHERE name = \"a\""));
+    assert!(error.code == "R0231" && error.message.contains("single-quotes"), "{error:?}");
+    assert_eq!(read_on(&by("SELECT * FROM t WHERE \"name\" = 'a'"), None).0, ["1"]);
+}
+
 /// Names are data: quotes, keywords and statements in them do nothing.
 #[test]
 fn hostile_names_are_names() {
