@@ -375,7 +375,7 @@ impl Coordinator {
             }
         }
         next.retain(|key, _| match key {
-            Key { kind: Kind::Build, stage, .. } => !ends && !(planted(Planted::EndedStateForgotten) && ended[*stage]),
+            Key { kind: Kind::Build, stage, .. } => !(ends || planted(Planted::EndedStateForgotten) && ended[*stage]),
             // What stood before a stage was put back there: it has been read since, or was recorded anew.
             Key { slot: 0, copy, .. } if *copy >= RESTORED => false,
             Key { stage, .. } if ended[*stage] => false,
