@@ -200,6 +200,43 @@ fn a_restart_of_the_server_needs_nobody() {
     assert_eq!(differ, "0\n");
 }
 
+/// A8: rows come to a target no faster than `rate:` says, over any part of a run: here between its beginning and its end.
+#[test]
+fn rows_come_no_faster_than_the_rate() {
+    let (rows, rate) = (5000u64, 2000u64);
+    let least = Duration::from_secs_f64(rows as f64 / rate as f64);
+    let text = format!(
+        "job copy {{ checkpoint {{ interval: 100ms }} }}\nrecord R {{ id: int64, name: string }}\n\
+         source s = csv(\"in.csv\", schema: R)\nsink s |> TARGET, table: \"t\", rate: {rate})\n"
+    );
+    let lines: String = (0..rows).map(|id| format!("{id},n{id}\n")).collect();
+    let dir = folder(&[("in.csv", &format!("id,name\n{lines}")), ("p.df", &text.replace("TARGET", "sqlite(\"t.db\""))]);
+    sqlite(dir.path(), "t.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)");
+    let timed = |url: &str| {
+        let start = std::time::Instant::now();
+        let output = run(binary().current_dir(dir.path()).env("PG_URL", url).args(["run", "p.df", "--fresh"]));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        start.elapsed()
+    };
+    let took = timed("");
+    assert_eq!(sqlite(dir.path(), "t.db", "SELECT count(*) FROM t"), format!("{rows}\n"));
+    assert!(took >= least, "{rows} rows in {took:?}, which is more than {rate} a second");
+
+    let Some(server) = server() else { return };
+    let name = format!("rate_{}", std::process::id());
+    psql(&server, &format!("CREATE DATABASE {name}"));
+    let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
+    for more in ["", ", connections: 2"] {
+        psql(&url, "DROP TABLE IF EXISTS t, _dfc_ledger; CREATE TABLE t (id bigint PRIMARY KEY, name text)");
+        let call = text.replace("TARGET", "postgres(secret(\"PG_URL\")").replace(", rate", &format!("{more}, rate"));
+        write(&dir.path().join("p.df"), &call);
+        let took = timed(&url);
+        assert_eq!(psql(&url, "SELECT count(*) FROM t"), format!("{rows}\n"));
+        assert!(took >= least, "{more}: {rows} rows in {took:?}, which is more than {rate} a second");
+    }
+    psql(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+}
+
 /// Of several rows of a key the last one counts, be it that it is removed; running it again changes nothing.
 #[test]
 fn rows_that_say_so_are_removed() {

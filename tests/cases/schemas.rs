@@ -1,6 +1,7 @@
 //! Schemas from outside (D8, F10): what is found in files, the lock file, `check --connect`, `dfc schema`, drift at the start.
 
-use crate::support::{dfc, folder, read, write};
+use crate::support::databases::{psql, server, sqlite};
+use crate::support::{Output, binary, dfc, folder, read, run, write};
 
 const ORDERS: &str = "id,code,price,Created At,note\n1,001,12.50,2026-01-31,\n2,002,3,2026-02-01,x\n";
 
@@ -231,8 +232,15 @@ fn connecting_names_what_has_changed_and_renews_the_lock() {
     for words in ["`Created At` is gone", "`id` was int64 and is string now", "`note` was string? and is string now"] {
         assert!(drift.stderr.contains(words), "{words}: {}", drift.stderr);
     }
+    assert!(
+        drift.stderr.ends_with("orders.df: its sources have changed, or can't be asked: see above\n"),
+        "{}",
+        drift.stderr
+    );
+    assert!(!drift.stderr.contains("no errors"), "{}", drift.stderr);
     // It was taken in: now all is as it was.
-    assert_eq!(connect().code, 0);
+    let taken = connect();
+    assert!(taken.code == 0 && taken.stderr.ends_with("orders.df: no errors\n"), "{}", taken.stderr);
     // A source that can't be asked keeps its fields.
     let before = read(&dir.path().join("orders.df.lock"));
     assert_ne!(before, lock);
@@ -361,4 +369,105 @@ fn sources_of_a_library_and_inline_ones_are_pinned_too() {
     assert!(text.contains("source orders = csv(path: \"../lib/orders.csv\""), "{text}");
     assert!(text.contains("source csv = csv(path: \"users.csv\""), "{text}");
     assert_eq!(read(&dir.path().join("jobs/out.csv")), "n,user,name\n1,7,x\n");
+}
+
+/// A database with a table `t`, and what changes it.
+struct Outside<'a> {
+    /// The source's call, without its schema.
+    call: &'a str,
+    /// Runs a statement.
+    sql: &'a dyn Fn(&str),
+    /// What a column of numbers is called there, and what it is read as.
+    number: (&'a str, &'a str),
+    /// An environment for `dfc`.
+    url: &'a str,
+}
+
+/// A3, D8, F10: the record to paste, the lock file, `check --connect`, and drift at the start of a run.
+fn follows_a_database(outside: &Outside) {
+    let Outside { call, sql, number: (declared, read_as), url } = outside;
+    let text = format!("job report {{}}\nsource s = {call}\nsink s |> csv(\"out.csv\")\n");
+    let dir = folder(&[("p.df", &text)]);
+    let call_dfc = |args: &[&str]| -> Output { run(binary().current_dir(dir.path()).env("PG_URL", url).args(args)) };
+    let fails = |output: &Output, words: &[&str]| {
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        for words in words {
+            assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+        }
+    };
+    sql(&format!("CREATE TABLE t (id {declared} PRIMARY KEY, name TEXT NOT NULL, note TEXT)"));
+    sql("INSERT INTO t VALUES (1, 'a', NULL), (2, 'b', 'x')");
+    let record = call_dfc(&["schema", "p.df", "s"]);
+    assert_eq!(
+        record.stdout,
+        format!("record S {{\n    id: {read_as},\n    name: string,\n    note: string?,\n}}\n"),
+        "{}",
+        record.stderr
+    );
+    let lock = dir.path().join("p.df.lock");
+    let connect = || call_dfc(&["check", "--connect", "p.df"]);
+    let first = connect();
+    assert!(first.code == 0 && first.stderr.contains("wrote `p.df.lock`"), "{}", first.stderr);
+    assert!(read(&lock).contains("name: string,\n"), "{}", read(&lock));
+    let output = call_dfc(&["run", "p.df"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(read(&dir.path().join("out.csv")), "id,name,note\n1,a,\n2,b,x\n");
+    // A column that has come is left out of a run, and taken in by a look at the table.
+    sql("ALTER TABLE t ADD COLUMN more TEXT");
+    let output = call_dfc(&["run", "p.df", "--fresh"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(read(&dir.path().join("out.csv")), "id,name,note\n1,a,\n2,b,x\n");
+    let more = connect();
+    assert!(more.code == 0 && more.stderr.contains("`more` (string?) has come"), "{}", more.stderr);
+    // One that is gone stops a run before a row is read.
+    std::fs::remove_file(dir.path().join("out.csv")).expect("the result can be removed");
+    sql("ALTER TABLE t RENAME COLUMN name TO label");
+    fails(&call_dfc(&["run", "p.df", "--fresh"]), &["[R0232]", "no column `name`", "`label`"]);
+    assert!(!dir.path().join("out.csv").exists());
+    let gone = connect();
+    fails(&gone, &["`name` is gone", "`label` (string) has come", "renewed"]);
+    assert!(gone.stderr.ends_with("p.df: its sources have changed, or can't be asked: see above\n"), "{}", gone.stderr);
+    assert_eq!(connect().code, 0);
+    assert_eq!(call_dfc(&["run", "p.df", "--fresh"]).code, 0);
+    // A column of another type, whose values may still be numbers: the first that is none stops the run.
+    sql("DROP TABLE t");
+    sql("CREATE TABLE t (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL, note TEXT, more TEXT)");
+    sql("INSERT INTO t VALUES ('x1', 'a', NULL, NULL)");
+    let output = call_dfc(&["run", "p.df", "--fresh"]);
+    fails(&output, &["field `id`", "x1"]);
+    fails(&connect(), &[&format!("`id` was {read_as} and is string now")]);
+    // The table itself.
+    sql("DROP TABLE t");
+    fails(&call_dfc(&["run", "p.df", "--fresh"]), &["[R0231]", "no table `t`"]);
+    let before = read(&lock);
+    fails(&connect(), &["can't be asked", "no table `t`"]);
+    assert_eq!(read(&lock), before);
+}
+
+#[test]
+fn fields_of_a_sqlite_table_are_pinned_and_compared() {
+    let outside = folder(&[]);
+    let file = outside.path().join("t.db");
+    let call = format!("sqlite({:?}, table: \"t\")", file.to_str().expect("a plain path"));
+    follows_a_database(&Outside {
+        call: &call,
+        sql: &|statement| drop(sqlite(outside.path(), "t.db", statement)),
+        number: ("INTEGER", "int64"),
+        url: "",
+    });
+}
+
+#[test]
+fn fields_of_a_postgres_table_are_pinned_and_compared() {
+    let Some(server) = server() else { return };
+    let name = format!("schemas_{}", std::process::id());
+    psql(&server, &format!("CREATE DATABASE {name}"));
+    let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
+    follows_a_database(&Outside {
+        call: "postgres(secret(\"PG_URL\"), table: \"t\")",
+        sql: &|statement| drop(psql(&url, statement)),
+        number: ("bigint", "int64"),
+        url: &url,
+    });
+    psql(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
 }
