@@ -34,6 +34,7 @@ mod cases {
 }
 mod crash {
     mod beside;
+    mod drill;
     mod kills;
     mod points;
     mod resume;

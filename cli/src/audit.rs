@@ -3,8 +3,8 @@
 //!
 //! Both sides are read with the connectors that the job uses. What isn't a copy of one source is refused by name.
 
-mod content;
-mod trace;
+pub(crate) mod content;
+pub(crate) mod trace;
 
 use std::collections::HashMap;
 use std::io::Write;

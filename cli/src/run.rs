@@ -37,7 +37,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     lock::added(&plan, args.verbose);
     let mut stages = dfc_planner::plan_stages(&plan);
     if let Some(scratch) = &args.scratch {
-        drill::into_scratch(&mut stages, scratch, args.scratch_interval);
+        drill::lead(&mut stages, scratch, args.scratch_interval);
     }
     let tier = match args.engine {
         Engine::Jit => Tier::Jit,
@@ -55,7 +55,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         cancelled: stop_on_signals(watch.checkpoints.clone())?,
         checkpoints: checkpointing(args, &stages, &compiler.secret_parameters(&args.file))?,
         rejects_folder: stages.job.errors.to.as_ref().map(|to| match &args.scratch {
-            Some(scratch) => scratch.join("rejected"),
+            Some(scratch) => scratch.join(drill::REJECTED),
             None => beside(&args.file, to),
         }),
         memory: args.memory.or(stages.job.memory),

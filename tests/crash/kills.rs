@@ -199,34 +199,3 @@ fn the_first_lines_say_where_it_goes_on() {
     assert!(lines[0].starts_with("going on from checkpoint ") && lines[0].contains(" taken "), "{}", output.stderr);
     assert!(lines[1].starts_with("  `rows`: ") && lines[1].contains("in.csv"), "{}", output.stderr);
 }
-
-/// `dfc drill` does the same on a scratch folder (F9): it says what it reads, kills, and finds nothing lost or repeated.
-#[test]
-fn a_drill_finds_nothing_lost() {
-    let dir = prepared(&Job { rows: 400_000, ..JOBS[0] });
-    // What depends on the time can be compared too.
-    std::fs::write(dir.path().join("p.df"), CHAIN.replace("twice: v * 2", "twice: v * 2, at: now()")).expect("written");
-    let before = files_below(dir.path());
-    let output = run(binary().current_dir(dir.path()).args(["drill", "p.df", "--kills", "4", "--seed", "3"]));
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    for words in ["reads `rows` (", "without a kill: ", "lost rows: 0, repeated rows: 0"] {
-        assert!(output.stdout.contains(words), "`{words}` is missing: {}", output.stdout);
-    }
-    // More often where it hasn't gone on from a checkpoint by then.
-    let kills =
-        output.stdout.lines().find_map(|line| line.strip_prefix("killed ")?.split(' ').next()?.parse::<u32>().ok());
-    assert!(kills.is_some_and(|kills| kills >= 4), "{}", output.stdout);
-    assert!(!output.stdout.contains("went on from a checkpoint 0 times"), "{}", output.stdout);
-    assert_eq!(files_below(dir.path()), before, "targets and checkpoints are elsewhere");
-    // A job that goes on from nothing shows nothing, and that isn't said to be well.
-    let text = "job groups { memory: 256MB }\nrecord R { id: int64, v: int64 }\nsource rows = csv(\"in.csv\", schema: R)\n\
-                sink rows |> aggregate(by: [id], n: count()) |> csv(\"out.csv\")\n";
-    let rows: String = (0..20_000).map(|id| format!("{id},1\n")).collect();
-    let held = folder(&[("p.df", text), ("in.csv", &format!("id,v\n{rows}"))]);
-    let output = run(binary().current_dir(held.path()).args(["drill", "p.df", "--kills", "1"]));
-    assert!(output.code == 1 && output.stderr.contains("that shows nothing"), "{}{}", output.stdout, output.stderr);
-    std::fs::write(dir.path().join("print.df"), CHAIN.replace("csv(\"out/kept.csv\")", "print()")).expect("written");
-    let refused = run(binary().current_dir(dir.path()).args(["drill", "print.df"]));
-    assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("is print; targets that are compared are csv and jsonl"), "{}", refused.stderr);
-}

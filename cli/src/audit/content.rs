@@ -100,6 +100,14 @@ pub fn read(
     Ok((content, rejected))
 }
 
+/// Gives the hash of each row of a source, of those of its declared fields that are named by position.
+pub fn hashes(spec: &SourceSpec, fields: &[usize], mut take: impl FnMut(u64)) -> Result<(), String> {
+    let hashed = fields.iter().enumerate().map(|(at, field)| (at, spec.schema.fields[*field].ty.ty.clone())).collect();
+    let columns = Columns { projection: fields.to_vec(), hashed, greatest: None, key: None };
+    let cx = OpenContext { tasks: 1, ..OpenContext::default() };
+    each(spec, &columns, &cx, &mut |row| take(row.hash)).map(drop)
+}
+
 struct Row<'a> {
     hash: u64,
     greatest: Option<Value<'a>>,

@@ -107,7 +107,7 @@ fn pair(plan: &Plan, sink: &Node, spec: &SinkSpec) -> Result<Pair, String> {
 }
 
 /// How a target is read.
-fn target(sink: &Node, spec: &SinkSpec) -> Result<SourceSpec, String> {
+pub fn target(sink: &Node, spec: &SinkSpec) -> Result<SourceSpec, String> {
     let mut options = plain(&spec.options);
     match spec.connector.as_str() {
         "print" | "discard" => return Err(format!("`{}` keeps nothing that could be read", spec.connector)),

@@ -21,6 +21,7 @@ mod print;
 pub mod registry;
 mod rows;
 mod schema;
+pub mod scratch;
 mod sqlite;
 #[cfg(test)]
 mod testing;

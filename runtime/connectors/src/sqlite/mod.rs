@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod rows;
+mod scratch;
 mod sink;
 mod source;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub(crate) use catalogue::{find_fields, find_names};
+pub(crate) use scratch::copy_file;
 pub(crate) use sink::open_sink;
 pub(crate) use source::open_source;
 
