@@ -5,12 +5,14 @@
 //!                 parts/0000000012-5f…-NAME   operators' state, written before the manifest that names it
 //!                 kept/0000000012.json        a savepoint made of a checkpoint: never removed by retention
 //!                 history.json, applied.json  for `dfc status` and retention; hints, not the authority
+//!                 spool/SINK/…                copies of spooled rows, where <storage> isn't this machine's
 //! <home>/lock, spool/SINK/…, savepoint-request    always local: <storage>/<job>, or .dfc/<job> beside the pipeline
 //! ```
 //!
 //! Everything that is read back is taken for hostile: sizes, names, check sums and meaning are checked before anything is used.
 //! The crate may not know what the state means, nor connectors: it shares with them only how positions and epochs are written down.
 
+mod carry;
 pub mod disk;
 mod error;
 mod history;

@@ -127,6 +127,7 @@ impl Job {
             }
         }
         self.storage().delete(&parts)?;
+        self.sweep_carried(stay, &self.applied()?)?;
         Ok(removed)
     }
 }

@@ -1,5 +1,6 @@
 //! Checkpoints as a whole, on a disk that crashes.
 
+mod carried;
 mod crashes;
 mod damage;
 mod races;

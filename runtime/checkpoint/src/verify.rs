@@ -98,7 +98,14 @@ impl Checkpoints {
             // What is in the target is needed no more: its spool may be gone, or hold something else under the same name.
             let done = applied.done(&manifest.lineage, sink);
             let needed = sink.sealed.iter().filter(|epoch| epoch.number > done);
-            findings.extend(needed.flat_map(|epoch| &epoch.files).map(|file| self.spooled(&sink.node, file)));
+            for file in needed.flat_map(|epoch| &epoch.files) {
+                let mut found = self.spooled(&sink.node, file);
+                // What isn't on this machine is fetched from where its copy is.
+                if found.wrong.is_some() && self.copy_is_whole(&sink.node, file)? == Some(true) {
+                    found.wrong = None;
+                }
+                findings.push(found);
+            }
         }
         if applied.finished(&manifest.lineage) < manifest.number {
             let files = manifest.rejects.sealed.iter().flat_map(|epoch| &epoch.files);

@@ -482,11 +482,11 @@ impl Setup<'_> {
                 StageOutput::Sink { node, spec, .. } => {
                     let mut cx = self.open_context(node, tasks[index]);
                     if let Some((lineage, checkpoints)) = self.epochs {
-                        cx.epochs = Some(SinkEpochs {
-                            lineage: lineage.to_owned(),
-                            spool: checkpoints.create_spool(node).map_err(RunError::Checkpoint)?,
-                            resume: self.loaded.map(|loaded| loaded.sink(node)),
-                        });
+                        let resume = self.loaded.map(|loaded| loaded.sink(node));
+                        let sealed = resume.as_ref().map_or(&[][..], |resume| &resume.sealed);
+                        checkpoints.fetch(lineage, node, sealed).map_err(RunError::Checkpoint)?;
+                        let spool = checkpoints.create_spool(node).map_err(RunError::Checkpoint)?;
+                        cx.epochs = Some(SinkEpochs { lineage: lineage.to_owned(), spool, resume });
                     }
                     let sink = self.connectors.open_sink(spec, &stage.schema, &cx);
                     let sink = sink.map_err(|error| RunError::Connect { node: node.clone(), error })?;

@@ -367,7 +367,8 @@ impl Coordinator {
         (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
         report.stop_micros = stop.as_micros() as u64;
         let mut next = self.ledger.stored.clone();
-        match self.store_parts(number, &mut pending, &mut next) {
+        let stored = self.store_parts(number, &mut pending, &mut next);
+        match stored.and_then(|bytes| self.carry(&sealed).map(|()| bytes)) {
             Ok(bytes) => report.state_bytes = bytes,
             Err(error) => {
                 self.scene.barriers.put_back(number, pending, sealed);
@@ -528,6 +529,14 @@ impl Coordinator {
             }
         }
         Ok(written)
+    }
+
+    /// Closed epochs go where the checkpoint goes: another machine may have to apply them.
+    fn carry(&self, sealed: &[(usize, Sealed)]) -> Result<(), RunError> {
+        sealed.iter().try_for_each(|(sink, sealed)| {
+            turns::pass();
+            self.checkpoints.carry(&self.scene.sinks[*sink].node, sealed).map_err(RunError::Checkpoint)
+        })
     }
 
     fn publish(&self, manifest: &Manifest) -> Result<(), RunError> {
