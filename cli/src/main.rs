@@ -7,6 +7,7 @@ mod args;
 mod audit;
 mod check;
 mod checkpoint;
+mod cost;
 mod drill;
 mod explain;
 mod fmt;

@@ -14,6 +14,7 @@ use dfc_jit::{CompileReport, Tier};
 
 use crate::Outcome;
 use crate::args::{Engine, RunArgs};
+use crate::cost::Cost;
 use crate::progress::Display;
 use crate::schema::Connectors;
 use crate::{drill, lock, logging, report, summary};
@@ -74,6 +75,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
                 eprint!("{}", summary::operators(&done));
             }
             eprint!("{}", summary::text(&stages.job.name, &done));
+            if let Some(note) = watch.cost.lock().ok().and_then(|cost| cost.note(done.elapsed)) {
+                eprintln!("{note}");
+            }
             Ok(Outcome::Fine)
         }
         Err(error) => {
@@ -158,6 +162,7 @@ struct Watch {
     checkpoints: Arc<AtomicBool>,
     progress: Arc<OnceLock<Arc<Progress>>>,
     compiled: Mutex<Vec<(usize, CompileReport)>>,
+    cost: Mutex<Cost>,
 }
 
 impl Observer for Watch {
@@ -190,6 +195,11 @@ impl Observer for Watch {
                 eprintln!(
                     "warning: no checkpoints are taken: {why}; a run that fails starts again from the beginning (`checkpoint: off` says that it may)"
                 );
+            }
+            Event::Checkpoint { duration, .. } => {
+                if let Ok(mut cost) = self.cost.lock() {
+                    cost.add(*duration);
+                }
             }
             Event::CheckpointAbandoned { number, why } => eprintln!("checkpoint {number} was given up: {why}"),
             Event::Compiled { stage, report } => {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::args::{Form, StatusArgs};
 use crate::checkpoint::plural;
+use crate::cost::advice;
 use crate::jobs::{self, Found, Trouble};
 use crate::summary::{bytes, count, duration, rows};
 
@@ -145,6 +146,11 @@ impl Status {
                 format!(", in {} ms (median), {} ms (longest)", count(middle), count(longest))
             });
             say("taken", format!("{} of {} ({share:.1} %){times}", count(*taken), count(*begun)));
+            if let Some((share, each)) = self.history.share() {
+                let each = Duration::from_millis(each);
+                let advice = advice(share, each).map_or(String::new(), |advice| format!("; {advice}"));
+                say("cost", format!("in {:.1} % of the time one is being taken{advice}", share * 100.0));
+            }
             if let Some((middle, most, longest)) = self.history.stops() {
                 let [middle, most, longest] = [middle, most, longest].map(|micros| micros as f64 / 1000.0);
                 let times = format!("{middle:.2} ms (median), {most:.2} ms (99 %), {longest:.2} ms (longest)");
@@ -203,6 +209,7 @@ impl Status {
             "taken": self.history.taken,
             "median_ms": self.history.durations().map(|(middle, _)| middle),
             "longest_ms": self.history.durations().map(|(_, longest)| longest),
+            "cost_share": self.history.share().map(|(share, _)| (share * 1000.0).round() / 1000.0),
             "stops_us": self.history.stops().map(|(middle, most, longest)| {
                 json!({ "median": middle, "p99": most, "longest": longest })
             }),

@@ -193,6 +193,21 @@ fn what_a_crash_would_cost_is_shown() {
     assert!(stake["running"].is_object() && stake["last"]["number"].is_u64(), "{stake}");
 }
 
+/// A6: an interval that costs too much is said with what it costs, by the run and by `status`.
+#[test]
+fn what_checkpoints_cost_is_measured() {
+    let text = "job often { checkpoint { interval: 1ms } }\nrecord R { n: int64 }\nsource s = generate(schema: R, rows: 30000000)\n\
+        sink s |> aggregate(by: [k: n % 500000], n: count()) |> csv(\"out.csv\")\n";
+    let dir = folder(&[("p.df", text)]);
+    let output = dfc(dir.path(), &["run", "p.df"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let note = output.stderr.lines().find(|line| line.contains(" % of the time a checkpoint was being taken ("));
+    assert!(note.is_some_and(|note| note.contains("would make it about 5 %")), "{}", output.stderr);
+    let status = dfc(dir.path(), &["status", "p.df"]).stdout;
+    let cost = status.lines().find(|line| line.starts_with("  cost ")).expect("the cost is shown");
+    assert!(cost.contains(" % of the time one is being taken; `interval: "), "{cost}");
+}
+
 /// A8: how many connections write has nothing to do with the job's parallelism.
 #[test]
 fn connections_are_their_own_setting() {

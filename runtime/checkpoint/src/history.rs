@@ -84,6 +84,17 @@ impl History {
         Some((*taken.get(taken.len() / 2)?, *taken.get((taken.len() * 99).div_ceil(100) - 1)?, *taken.last()?))
     }
 
+    /// The share of the time in which a checkpoint was being taken, and the milliseconds that one took: the middle one of each, as between two
+    /// runs there is time of no run. `None`: there are too few to say.
+    pub fn share(&self) -> Option<(f64, u64)> {
+        let starts = self.entries.windows(2).map(|pair| pair[1].at_micros.saturating_sub(pair[0].at_micros));
+        let mut apart: Vec<i64> = starts.filter(|micros| *micros > 0).collect();
+        apart.sort_unstable();
+        let (each, _) = self.durations()?;
+        let apart = apart.get(apart.len() / 2).filter(|_| apart.len() >= 3)?;
+        Some(((each as f64 * 1000.0 / *apart as f64).min(1.0), each))
+    }
+
     /// Something of all taken ones, ascending.
     fn of_taken(&self, what: impl Fn(&HistoryEntry) -> u64) -> Vec<u64> {
         let mut taken: Vec<u64> =
@@ -104,7 +115,7 @@ mod tests {
             let outcome = if number % 4 == 0 { Outcome::Abandoned(format!("reason {number}")) } else { Outcome::Taken };
             let entry = HistoryEntry {
                 number,
-                at_micros: 0,
+                at_micros: (number * 2_000_000) as i64,
                 duration_ms: number,
                 alignment_ms: 0,
                 stop_micros: number,
@@ -119,6 +130,8 @@ mod tests {
         assert_eq!(history.last_abandoned().unwrap().1, "reason 1000");
         assert_eq!(history.durations(), Some((901, 999)));
         assert_eq!(history.stops(), Some((901, 998, 999)));
+        assert_eq!(history.share(), Some((0.4505, 901)));
+        assert_eq!(History::default().share(), None);
         assert_eq!((History::default().durations(), History::default().stops()), (None, None));
     }
 }
