@@ -24,6 +24,7 @@ mod cases {
     mod lsp_findings;
     mod lsp_mistakes;
     mod lsp_workspace;
+    mod memory;
     mod odd;
     mod planted;
     mod reference;
