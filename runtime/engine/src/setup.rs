@@ -326,7 +326,7 @@ impl Setup<'_> {
             let most = self.parallelism().min(stage.max_tasks.unwrap_or(usize::MAX));
             let scheduler = self.job.scheduler.clone();
             let cx = OpenContext {
-                positions: self.loaded.and_then(|loaded| loaded.positions(node).cloned()),
+                positions: self.loaded.and_then(|loaded| loaded.positions(node)),
                 continues: self.loaded.is_some_and(|loaded| loaded.continues),
                 filter: row_filter(stage, self.plan, &tables, self.options, &mut |report| self.compiled(index, report)),
                 wake: Wake::new(move || scheduler.wake_all(woken.get().cloned().unwrap_or_default())),

@@ -60,6 +60,10 @@ faults! {
     StateDealtTwice = "state-dealt-twice",
     /// A task takes no more than the first share of the restored state.
     StateLost = "state-lost",
+    /// A source that goes on isn't told of a split that hasn't been read to its end.
+    SplitLost = "split-lost",
+    /// A source that goes on is told of such a split twice.
+    SplitDealtTwice = "split-dealt-twice",
     /// Batches are numbered from 0 again after a restart.
     OrdinalsFromZero = "ordinals-from-zero",
     /// The number of rejected rows isn't taken over from the checkpoint.
@@ -74,6 +78,8 @@ faults! {
     FolderNotSynced = "folder-not-synced",
     /// A manifest takes the place of another one of the same number.
     ManifestOverwritten = "manifest-overwritten",
+    /// Retention takes rows out of the checkpoints that a target hasn't been given yet.
+    UnappliedRemoved = "unapplied-removed",
     /// Retention removes parts that the newest checkpoint names.
     NamedPartRemoved = "named-part-removed",
 }

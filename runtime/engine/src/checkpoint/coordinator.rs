@@ -58,6 +58,8 @@ pub(crate) struct Ledger {
     /// By sink: the epochs that are still needed.
     pub(crate) sealed: Vec<Vec<Sealed>>,
     pub(crate) rejects: Vec<Sealed>,
+    /// Rows of all epochs up to the newest checkpoint.
+    pub(crate) rows_out: u64,
     /// Whether a manifest of this run may exist that is more than the start: also one whose answer was lost.
     pub(crate) taken: bool,
 }
@@ -394,7 +396,10 @@ impl Coordinator {
         }
         for (sink, (port, list)) in self.scene.sinks.iter().zip(&mut all_sealed).enumerate() {
             if !port.sink().visible_at_end() {
-                let applied = self.applier.applied(sink);
+                let applied = match planted(Planted::UnappliedRemoved) {
+                    true => number - 1,
+                    false => self.applier.applied(sink),
+                };
                 list.retain(|sealed| sealed.number > applied);
             }
         }
@@ -413,7 +418,8 @@ impl Coordinator {
                 bytes: counters.bytes.load(Ordering::Relaxed),
             });
         }
-        let progress = &self.scene.job.progress;
+        // Neither side counts what was read or written since the barrier.
+        let rows_out = self.ledger.rows_out + sealed.iter().map(|(_, sealed)| sealed.rows).sum::<u64>();
         let rows_in = sources.iter().map(|source| source.rows).sum();
         let manifest = Manifest {
             created_micros: at_micros,
@@ -424,7 +430,7 @@ impl Coordinator {
             stages: self.stages(&next, &ended),
             sinks: self.sinks(&all_sealed),
             rejects: RejectsState { count: rejected, sealed: all_rejects.clone() },
-            counters: Counters { rows_in, rows_out: progress.rows_out() },
+            counters: Counters { rows_in, rows_out },
             spool_bytes: all_sealed.iter().flatten().map(|sealed| sealed.bytes).sum(),
             state_bytes: report.state_bytes,
             duration_ms: (turns::now() - begun).as_millis() as u64,
@@ -447,6 +453,7 @@ impl Coordinator {
         self.ledger.stored = next;
         self.ledger.rejects = all_rejects;
         self.ledger.sealed = all_sealed;
+        self.ledger.rows_out = rows_out;
         self.ledger.taken = true;
         turns::pass();
         tracing::info!(

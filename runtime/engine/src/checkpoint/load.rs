@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use dfc_checkpoint::{Job, Manifest, OperatorState, Part, StoredPart};
 use dfc_connect::{Positions, SinkResume};
 use dfc_ir::StagePlan;
+use dfc_trial::{Planted, planted};
 
 use super::coordinator::STATE_SCHEMA;
 use crate::RunError;
@@ -61,9 +62,18 @@ impl Loaded {
         Ok(Loaded { manifest, continues, states, copies })
     }
 
-    /// Positions of a source.
-    pub(crate) fn positions(&self, node: &str) -> Option<&Positions> {
-        self.manifest.sources.iter().find(|source| source.node == node).map(|source| &source.positions)
+    /// Positions of a source: every split once.
+    pub(crate) fn positions(&self, node: &str) -> Option<Positions> {
+        let source = self.manifest.sources.iter().find(|source| source.node == node)?;
+        let mut positions = source.positions.clone();
+        let unread = positions.splits.iter().rposition(|split| !split.ended);
+        if let Some(last) = unread.filter(|_| planted(Planted::SplitLost)) {
+            positions.splits.remove(last);
+        }
+        if let Some(last) = unread.filter(|_| planted(Planted::SplitDealtTwice)) {
+            positions.splits.push(positions.splits[last].clone());
+        }
+        Some(positions)
     }
 
     /// Where a sink goes on.

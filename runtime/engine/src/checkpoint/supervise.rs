@@ -77,8 +77,9 @@ impl Supervised {
             Some(loaded) => sinks.iter().map(|port| loaded.sink(&port.node).sealed).collect(),
             None => sinks.iter().map(|_| Vec::new()).collect(),
         };
+        let rows_out = loaded.map_or(0, |loaded| loaded.manifest.counters.rows_out);
         if let Some(loaded) = loaded {
-            job.progress.rows_out.store(loaded.manifest.counters.rows_out, Ordering::Relaxed);
+            job.progress.rows_out.store(rows_out, Ordering::Relaxed);
             if begun.is_resumed() {
                 say_resumed(job, begun, loaded);
             }
@@ -92,6 +93,7 @@ impl Supervised {
             stored,
             sealed,
             rejects: rejects.map(|rejects| rejects.sealed.clone()).unwrap_or_default(),
+            rows_out,
             taken: false,
         };
         let scene = Scene {
@@ -286,7 +288,10 @@ fn place(split: &dfc_connect::SplitPosition) -> String {
     match (number("byte"), number("line"), number("row")) {
         (Some(byte), Some(line), _) => format!("`{}` at byte {byte}, line {line}", split.split),
         (Some(byte), None, _) => format!("`{}` at byte {byte}", split.split),
-        (None, _, Some(row)) => format!("`{}` at row {row}", split.split),
+        (None, _, Some(row)) => match number("row_groups") {
+            Some(group) => format!("`{}` at row {row} of row group {group}", split.split),
+            None => format!("`{}` at row {row}", split.split),
+        },
         _ => format!("`{}` at {}", split.split, split.position),
     }
 }

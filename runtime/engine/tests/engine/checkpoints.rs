@@ -2,11 +2,11 @@
 //! that are away, answers that are lost and spools that can't be closed.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dfc_checkpoint::Place;
-use dfc_engine::{Checkpointing, Event, Observer, RunError, RunOptions, Start, run_with};
+use dfc_engine::{Checkpointing, Event, Observer, Progress, RunError, RunOptions, Start, run_with};
 use dfc_ir::plan::{CheckpointSettings, JoinKind};
 use dfc_ir::stage::{Partition, StageOp};
 use dfc_ir::{Schema, StagePlan};
@@ -21,11 +21,17 @@ struct Watch {
     taken: AtomicUsize,
     resumed: AtomicUsize,
     abandoned: AtomicUsize,
+    /// Of the last run.
+    progress: Mutex<Arc<Progress>>,
 }
 
 impl Observer for Watch {
     fn event(&self, event: &Event) {
         match event {
+            Event::Started { progress, .. } => {
+                *self.progress.lock().unwrap() = progress.clone();
+                0
+            }
             Event::Checkpoint { .. } => self.taken.fetch_add(1, Ordering::Relaxed),
             Event::Resumed { .. } => self.resumed.fetch_add(1, Ordering::Relaxed),
             Event::CheckpointAbandoned { .. } => self.abandoned.fetch_add(1, Ordering::Relaxed),
@@ -202,6 +208,45 @@ fn any_number_of_tasks_goes_on_from_any_other() {
         resumed += watch.resumed.load(Ordering::Relaxed);
     }
     assert!(resumed > 48, "{resumed} of 64 went on from a checkpoint");
+}
+
+/// What is counted is counted once, wherever a run breaks down (D17): a checkpoint's counters are those at its barrier, on both sides, and
+/// the last run's are those of a run without a break.
+#[test]
+fn rows_are_counted_once() {
+    const ROWS: usize = 3_000;
+    let schema = left_schema();
+    let straight = plan(vec![stage("a", source("in", &schema), vec![], sink("out"), &schema)], 0, 0);
+    let first = stage("a", source("in", &schema), vec![], to(0, Partition::Any), &schema);
+    let exchange = plan(vec![first, stage("b", from(0, &schema), vec![], sink("out"), &schema)], 1, 0);
+    for (name, mut plan) in [("straight", straight), ("exchange", exchange)] {
+        let every = CheckpointSettings { retain: 10_000, interval_ms: 1, tolerate: 1_000, ..Default::default() };
+        plan.job.checkpoint = Some(every);
+        let mut compared = 0;
+        for fuse in [3, 11, 20, 34, 47, 61] {
+            let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
+            world.put("in", input(13, ROWS, 9));
+            let watch = Arc::new(Watch::default());
+            for fuse in [fuse, fuse / 2, -1] {
+                world.fuse(fuse);
+                let ran = run_with(&world, &plan, checkpointed(folder.path(), 2), watch.clone());
+                assert_eq!(ran.is_err(), fuse >= 0, "{name}, {fuse}: {:?}", ran.err());
+                if let Ok(summary) = ran {
+                    assert_eq!((summary.rows_in, summary.rows_out()), (ROWS as u64, ROWS as u64), "{name}, {fuse}");
+                }
+                let place = Place::open(None, folder.path()).expect("a place");
+                let all = dfc_checkpoint::Checkpoints::new(place, &plan.job.name).manifests().expect("manifests");
+                for (number, manifest) in all {
+                    let counters = manifest.expect("a whole checkpoint").counters;
+                    assert_eq!(counters.rows_in, counters.rows_out, "{name}, {fuse}: checkpoint {number}");
+                    compared += 1;
+                }
+            }
+            let progress = watch.progress.lock().unwrap().clone();
+            assert_eq!((progress.rows_in(), progress.rows_out()), (ROWS as u64, ROWS as u64), "{name}, {fuse}");
+        }
+        assert!(compared > 20, "{name}: {compared} checkpoints");
+    }
 }
 
 /// A table is stored in parts that say what changed, and after 16 of them whole: however many checkpoints there were, a restart reads no more.

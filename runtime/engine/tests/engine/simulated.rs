@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use dfc_checkpoint::disk::{Crash, Disk, ModelDisk};
 use dfc_checkpoint::{LocalStorage, Object, Place, Storage, StorageError};
-use dfc_engine::{Checkpointing, Event, MemoryConnectors, Observer, RunError, RunOptions, Start, run_with};
+use dfc_engine::{Checkpointing, Event, MemoryConnectors, Observer, Progress, RunError, RunOptions, Start, run_with};
 use dfc_ir::expr::BinaryOp;
 use dfc_ir::plan::{CheckpointSettings, ErrorPolicy, JoinKind, OptionValue};
 use dfc_ir::stage::{Partition, StageInput, StageOp, Step};
@@ -39,6 +39,10 @@ struct Case {
     keeps_rejects: bool,
     /// Rows by sink, and how many are rejected.
     expected: (Vec<Vec<String>>, u64),
+    /// Rows that are read.
+    read: u64,
+    /// What is read, where that isn't a table in memory.
+    _files: Option<tempfile::TempDir>,
 }
 
 const ROWS: usize = 160;
@@ -59,6 +63,8 @@ impl Case {
             in_order,
             keeps_rejects: false,
             expected: (Vec::new(), 0),
+            read: 0,
+            _files: None,
         }
     }
 
@@ -79,6 +85,7 @@ impl Case {
         let summary = summary.unwrap_or_else(|e| panic!("{}: {e}", self.name));
         let shown = |(name, schema): &(&str, Schema)| self.shown(rows(schema, &tables.get(name).expect("a table")));
         self.expected = (self.outputs.iter().map(shown).collect(), summary.rejected);
+        self.read = summary.rows_in;
         self
     }
 
@@ -184,6 +191,20 @@ fn cases() -> Vec<Case> {
     let made = stage("a", StageInput::Source { node, spec, site }, vec![], sink("out"), &narrow);
     cases.push(Case { inputs: Vec::new(), ..Case::new("generate", plan(vec![made], 0, 0), &narrow, true) });
 
+    // Another one, of many splits.
+    let files = tempfile::tempdir().expect("a folder");
+    for number in 0..7 {
+        let rows: String = (0..9).map(|row| format!("{}\n", number * 9 + row)).collect();
+        std::fs::write(files.path().join(format!("{number}.csv")), rows).expect("a file");
+    }
+    let StageInput::Source { node, mut spec, site } = source("csv", &narrow) else { return cases };
+    let path = files.path().join("*.csv").display().to_string();
+    spec.options.insert("path".into(), OptionValue::Value(Value::string(path)));
+    spec.options.insert("header".into(), OptionValue::Value(Value::Bool(false)));
+    let read = stage("a", StageInput::Source { node, spec, site }, vec![], sink("out"), &narrow);
+    let _files = Some(files);
+    cases.push(Case { inputs: Vec::new(), _files, ..Case::new("files", plan(vec![read], 0, 0), &narrow, true) });
+
     cases.into_iter().map(Case::known).collect()
 }
 
@@ -191,6 +212,8 @@ fn cases() -> Vec<Case> {
 #[derive(Default)]
 struct Watch {
     taken: Mutex<Vec<u64>>,
+    /// Of the last run.
+    progress: Mutex<Arc<Progress>>,
 }
 
 impl Observer for Watch {
@@ -201,6 +224,7 @@ impl Observer for Watch {
                 assert!(taken.last().is_none_or(|last| last < number), "checkpoint {number} after {taken:?}");
                 taken.push(*number);
             }
+            Event::Started { progress, .. } => *self.progress.lock().unwrap() = progress.clone(),
             Event::WithoutCheckpoints { why } => panic!("no checkpoints: {why}"),
             _ => {}
         }
@@ -387,6 +411,9 @@ fn live(case: &Case, rng: &mut Rng) -> Mishaps {
         assert_eq!(world.spooled(name), 0, "`{name}`: everything was applied");
     }
     assert_eq!(summary.rejected, case.expected.1, "rejected rows are counted once");
+    let progress = watch.progress.lock().unwrap().clone();
+    let written = case.expected.0.iter().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!((progress.rows_in(), progress.rows_out()), (case.read, written), "rows are counted once");
     if let Some(path) = summary.rejects {
         let lines = std::fs::read_to_string(&path).expect("the rejects").lines().count() as u64;
         assert_eq!(lines, case.expected.1, "rejected rows are kept once");
@@ -503,7 +530,9 @@ const ELSEWHERE: [(Planted, &str, &str); 3] = [
 ];
 
 /// What only one of the jobs shows, or shows so much more often that it is looked for there alone.
-const BEST_SEEN: [(Planted, &str); 3] = [
+const BEST_SEEN: [(Planted, &str); 5] = [
+    (Planted::SplitLost, "files"),
+    (Planted::SplitDealtTwice, "files"),
     (Planted::BarrierBeforeBufferedRows, "sort, then any"),
     (Planted::EndedInputBlocks, "diamond"),
     (Planted::StateLost, "groups by [0]"),
