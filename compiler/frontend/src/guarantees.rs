@@ -22,7 +22,7 @@ use crate::settings::{JobCheck, job};
 /// The words behind `resumes`, and what they mean.
 const RESUMES: &[(&str, &str)] = &[
     ("byte_offset", "at the byte after the last whole record"),
-    ("row_group", "at the row group it was in"),
+    ("row_group", "at the row group and the row that it was at"),
     ("row_number", "at the number of the row"),
     ("keyset", "behind the key of the last row it read"),
     ("offset", "at the offset of each partition"),

@@ -46,6 +46,11 @@ impl<P> Noticed<P> {
         }
     }
 
+    /// The position at the next barrier that a reader has to answer: one that isn't at the end of what it was given may move it.
+    pub(crate) fn next(&mut self, answered: &Answered) -> Option<&mut P> {
+        self.list.iter_mut().find(|(number, _)| *number > answered.0).map(|(_, position)| position)
+    }
+
     /// The next barrier that a reader has to answer, and notes that it did.
     pub(crate) fn answer(&self, answered: &mut Answered) -> Option<u64> {
         let number = self.list.iter().map(|(number, _)| *number).find(|number| *number > answered.0)?;

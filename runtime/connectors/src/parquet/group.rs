@@ -237,6 +237,15 @@ impl GroupRows {
         .map_err(|e| broken(e.to_string()))
     }
 
+    /// The number of its next row, from 0, where all before it have been dealt with and there is one.
+    pub(super) fn reached(&self) -> Option<u64> {
+        match self.state {
+            // Rows behind it were looked at, too.
+            State::Window(_) => None,
+            State::Whole(_) | State::Windows => self.left.front().map(|run| run.start),
+        }
+    }
+
     /// Reads on. `None`: there is nothing more.
     pub(super) fn next(&mut self, of: &GroupOf, errors: &mut Vec<RowError>) -> Result<Option<Step>, ConnectError> {
         match &mut self.state {

@@ -1,7 +1,8 @@
 //! The Parquet source: row groups are the units of work, columns are matched by name and only the projected ones are read. Row groups in
 //! which no row can pass the source's conditions are no work at all.
 //!
-//! A barrier falls between two row groups: readers finish the one they are in, then answer. So a position is a number of row groups.
+//! What is read before a barrier are the first rows in the order of the files: readers finish the row group that they are in, then answer,
+//! but for the last one that was given out, which is left where it is. So a position is a number of row groups, and of rows of the next.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -64,7 +65,8 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         let before = shared.units.len();
         for (group, meta) in opened.metadata.metadata().row_groups().iter().enumerate() {
             let rows = meta.num_rows().max(0) as u64;
-            let wanted = if group < position.row_groups { 0 } else { rows.min(left) };
+            let from = if group == position.row_groups { position.row.min(rows) } else { 0 };
+            let wanted = if group < position.row_groups { 0 } else { (rows - from).min(left) };
             left -= wanted;
             let skips = |pruner: &Pruner| pruner.skips(opened.metadata.metadata(), group);
             if wanted > 0 && opened.pruner.as_ref().is_some_and(skips) {
@@ -78,6 +80,7 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
                 shared.units.push(Unit {
                     file: number,
                     group,
+                    from,
                     rows: wanted,
                     skipped,
                     first_row,
@@ -114,6 +117,9 @@ struct Found {
 struct Position {
     /// Row groups that were read.
     row_groups: usize,
+    /// Rows of the next one that were read.
+    #[serde(default)]
+    row: u64,
     /// The file. Its end, which lists all that is in it, is part of what is compared by its length alone: such files don't grow.
     file: Identity,
 }
@@ -146,7 +152,7 @@ fn find_files(path: &str, cx: &OpenContext) -> Result<Vec<Found>, ConnectError> 
         for file in expand(path)?.into_iter().filter(|file| !known.contains(&file.name)) {
             let identity = Identity::of(file.path.as_deref().unwrap_or(Path::new("-")));
             let identity = identity.map_err(|e| io_error("read", &file.name, &e))?;
-            found.push(Found { file, position: Position { row_groups: 0, file: identity }, ended: false });
+            found.push(Found { file, position: Position { row_groups: 0, row: 0, file: identity }, ended: false });
         }
     }
     Ok(found)
@@ -173,7 +179,9 @@ struct OpenedFile {
 struct Unit {
     file: usize,
     group: usize,
-    /// Rows wanted of it.
+    /// Rows of it that were read before.
+    from: u64,
+    /// Rows wanted of it, behind those.
     rows: u64,
     /// Rows of groups before it, and after the last, that aren't read.
     skipped: u64,
@@ -309,7 +317,23 @@ struct Skips {
 struct State {
     /// Units given to readers.
     given: usize,
-    noticed: Noticed<usize>,
+    noticed: Noticed<Cut>,
+}
+
+/// How far all was read at a barrier.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    /// Units that had been given out.
+    given: usize,
+    /// Where the last of them is left, if it isn't read to its end: the number of the next row of its group.
+    row: Option<u64>,
+}
+
+impl State {
+    fn notice(&mut self, wanted: &Wanted) {
+        let cut = Cut { given: self.given, row: None };
+        self.noticed.notice(wanted, || cut);
+    }
 }
 
 struct ParquetSource {
@@ -362,11 +386,10 @@ impl Source for ParquetSource {
 
     fn positions(&self, number: u64) -> Result<Positions, ConnectError> {
         let mut state = self.shared.state();
-        let given = state.given;
-        state.noticed.notice(&self.shared.wanted, || given);
-        let given = state.noticed.report(number);
-        let given = given.ok_or_else(|| ConnectError::new("R0499", format!("there was no barrier {number}")))?;
-        self.shared.positions(given)
+        state.notice(&self.shared.wanted);
+        let cut = state.noticed.report(number);
+        let cut = cut.ok_or_else(|| ConnectError::new("R0499", format!("there was no barrier {number}")))?;
+        self.shared.positions(cut)
     }
 }
 
@@ -396,7 +419,7 @@ impl Reader for GroupReader {
             let Some(current) = &mut self.current else {
                 let mut state = shared.state();
                 let unit = state.given;
-                state.noticed.notice(&shared.wanted, || unit);
+                state.notice(&shared.wanted);
                 if let Some(number) = state.noticed.answer(&mut self.answered) {
                     return Ok(Next::Barrier(number));
                 }
@@ -413,6 +436,16 @@ impl Reader for GroupReader {
                 self.current = Some(Current { unit, rows, given: 0 });
                 continue;
             };
+            if let Some(row) = current.rows.reached() {
+                let mut state = shared.state();
+                state.notice(&shared.wanted);
+                if let Some(cut) = state.noticed.next(&self.answered).filter(|cut| cut.given == current.unit + 1) {
+                    cut.row = Some(row);
+                    if let Some(number) = state.noticed.answer(&mut self.answered) {
+                        return Ok(Next::Barrier(number));
+                    }
+                }
+            }
             let unit = &shared.units[current.unit];
             let of = shared.group_of(unit)?;
             let batch = match current.rows.next(&of, errors)? {
@@ -461,17 +494,21 @@ impl Shared {
             .ok_or_else(|| ConnectError::new("R0499", format!("`{}` was read to its end before", state.file.name)))
     }
 
-    /// The positions when the first `given` units were read.
-    fn positions(&self, given: usize) -> Result<Positions, ConnectError> {
+    /// The positions at a barrier.
+    fn positions(&self, Cut { given, row }: Cut) -> Result<Positions, ConnectError> {
         let mut splits = Vec::with_capacity(self.files.len());
         let mut units = self.units.iter().enumerate().peekable();
         for (number, state) in self.files.iter().enumerate() {
             let mut position = state.position.clone();
             let mut ended = true;
             while let Some((place, unit)) = units.next_if(|(_, unit)| unit.file == number) {
-                match place < given {
-                    true => position.row_groups = unit.group + 1,
-                    false => ended = false,
+                match row.filter(|_| place + 1 == given) {
+                    _ if place >= given => ended = false,
+                    Some(row) => {
+                        (position.row_groups, position.row) = (unit.group, row);
+                        ended = false;
+                    }
+                    None => (position.row_groups, position.row) = (unit.group + 1, 0),
                 }
             }
             let position = serde_json::to_value(&position)
@@ -501,12 +538,16 @@ impl Shared {
         let of_pages = opened.pruner.as_ref().zip(opened.indexed.as_ref());
         let skipped = of_pages.map(|(pruner, indexed)| pruner.pages(indexed, unit.group)).unwrap_or_default();
         self.skipped.pages.fetch_add(skipped.pages, Ordering::Relaxed);
-        let runs = remaining(unit.rows, &skipped.rows);
+        let mut runs = remaining(unit.from + unit.rows, &skipped.rows);
+        runs.iter_mut().for_each(|run| run.start = run.start.max(unit.from));
+        runs.retain(|run| run.start < run.end);
         let read: u64 = runs.iter().map(|run| run.end - run.start).sum();
         let chunks = opened.metadata.metadata().row_group(unit.group).columns().iter();
         let chunks = chunks.enumerate().filter(|(leaf, _)| opened.columns.reads(*leaf));
         let pieces = Pieces::new(open(file)?, chunks.map(|(_, chunk)| chunk.byte_range()));
         let pieces = pieces.map_err(|e| io_error("read", &file.name, &e))?;
-        Ok((GroupRows::open(&self.group_of(unit)?, pieces, runs)?, unit.rows - read))
+        // What the run that began the group passes over is counted then.
+        let passed_over = if unit.from == 0 { unit.rows - read } else { 0 };
+        Ok((GroupRows::open(&self.group_of(unit)?, pieces, runs)?, passed_over))
     }
 }
