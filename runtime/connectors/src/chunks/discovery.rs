@@ -34,6 +34,8 @@ pub(crate) enum Ready {
     Age(Duration),
     /// When a file of its name with this behind it is there.
     Marker(String),
+    /// When its name doesn't end with this: whoever writes it renames it when it is whole.
+    Suffix(String),
 }
 
 impl Watch {
@@ -44,22 +46,30 @@ impl Watch {
     pub(crate) fn read(options: &OptionReader) -> Result<Self, ConnectError> {
         let follow = options.flag("follow", false)?;
         let (poll, age) = (options.duration("poll")?, options.duration("age")?);
-        let marker = options.text("marker")?;
-        let ready = match options.choice("ready", &[("any", 0), ("age", 1), ("marker", 2)])? {
+        let (marker, suffix) = (options.text("marker")?, options.text("suffix")?);
+        let ready = match options.choice("ready", &[("any", 0), ("age", 1), ("marker", 2), ("suffix", 3)])? {
             1 => Ready::Age(age.unwrap_or(AGE)),
             2 => Ready::Marker(marker.unwrap_or(".done").to_string()),
+            3 => Ready::Suffix(suffix.unwrap_or(".part").to_string()),
             _ => Ready::AtOnce,
         };
         let refuse = |message: &str, help: &str| Err(ConnectError::new("R0202", message).help(help));
-        match (&ready, age, marker) {
-            (Ready::AtOnce | Ready::Marker(_), Some(_), _) => {
+        let is_no_end = |text: &str| text.is_empty() || text.contains(['/', '\0']);
+        match &ready {
+            Ready::AtOnce | Ready::Marker(_) | Ready::Suffix(_) if age.is_some() => {
                 refuse("`age` says nothing here", "write `ready: age` too")
             }
-            (Ready::AtOnce | Ready::Age(_), _, Some(_)) => {
+            Ready::AtOnce | Ready::Age(_) | Ready::Suffix(_) if marker.is_some() => {
                 refuse("`marker` says nothing here", "write `ready: marker` too")
             }
-            (Ready::Marker(marker), ..) if marker.is_empty() || marker.contains(['/', '\0']) => {
+            Ready::AtOnce | Ready::Age(_) | Ready::Marker(_) if suffix.is_some() => {
+                refuse("`suffix` says nothing here", "write `ready: suffix` too")
+            }
+            Ready::Marker(marker) if is_no_end(marker) => {
                 refuse("`marker` is no end of a file's name", "write one such as `.done`")
+            }
+            Ready::Suffix(suffix) if is_no_end(suffix) => {
+                refuse("`suffix` is no end of a file's name", "write one such as `.part`")
             }
             _ if poll.is_some() && !follow => refuse("`poll` says nothing here", "write `follow: true` too"),
             _ => Ok(Watch { follow: follow.then(|| poll.unwrap_or(POLL)), ready }),
@@ -105,6 +115,7 @@ impl Watch {
                 marker.push(end);
                 !file.name.ends_with(end.as_str()) && PathBuf::from(marker).exists()
             }
+            Ready::Suffix(end) => !file.name.ends_with(end.as_str()),
         }
     }
 }

@@ -169,6 +169,44 @@ fn half_written_files_are_left_alone_by_a_declared_rule() {
     assert!(error.code == "R0216" && error.message.contains("read without its end"), "{error:?}");
 }
 
+/// A file whose writer renames it when it is whole is no file before (A1): neither for a run that ends nor for one that follows, which
+/// reads it once, under its own name.
+#[test]
+fn half_written_files_are_known_by_their_suffix() {
+    let folder = Folder::new();
+    let fields = schema("a: int64");
+    folder.file("1.csv", "a\n1\n");
+    folder.file("2.csv.part", "a\n2");
+    folder.file("3.csv.tmp", "a\n3");
+    let ready = |more: &[(&'static str, OptionValue)]| {
+        let mut rule = vec![("ready", name("suffix"))];
+        rule.extend(more.iter().cloned());
+        rule
+    };
+    let mut ends = ready(&[("suffix", text(".tmp"))]);
+    ends.push(("path", text(&folder.name("*.csv*"))));
+    assert_eq!(read("csv", &ends, &fields).unwrap().texts(&fields), ["1", "2"]);
+    ends[1].1 = text(".part");
+    assert_eq!(read("csv", &ends, &fields).unwrap().texts(&fields), ["1", "3"]);
+    std::fs::remove_file(folder.path("3.csv.tmp")).unwrap();
+
+    let pairs = pairs(&folder.name("*"), &ready(&[]));
+    let source = open(&pairs, &fields, None).unwrap();
+    let mut reader = source.reader(0).unwrap();
+    assert_eq!(all_there(&mut *reader, &fields).unwrap(), ["1"]);
+    append(&folder, "2.csv.part", "2\n33");
+    assert!(all_there(&mut *reader, &fields).unwrap().is_empty());
+    std::fs::rename(folder.path("2.csv.part"), folder.path("2.csv")).unwrap();
+    assert_eq!(all_there(&mut *reader, &fields).unwrap(), ["22", "33"], "it is whole: its last line needs no end");
+    let at = positions(&*source, &mut *reader, 1);
+    folder.file("4.csv.part", "a\n4\n");
+    let source = open(&pairs, &fields, Some(at)).unwrap();
+    let mut reader = source.reader(0).unwrap();
+    assert!(all_there(&mut *reader, &fields).unwrap().is_empty());
+    std::fs::rename(folder.path("4.csv.part"), folder.path("4.csv")).unwrap();
+    assert_eq!(all_there(&mut *reader, &fields).unwrap(), ["4"]);
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let folder = Folder::new();
@@ -183,6 +221,10 @@ fn what_does_not_belong_together_is_refused() {
         vec![("path", text(&path)), ("marker", text(".x"))],
         vec![("path", text(&path)), ("marker", text(".x")), ("ready", name("age"))],
         vec![("path", text(&path)), ("marker", text("/x")), ("ready", name("marker"))],
+        vec![("path", text(&path)), ("suffix", text(".x"))],
+        vec![("path", text(&path)), ("suffix", text(".x")), ("ready", name("marker"))],
+        vec![("path", text(&path)), ("marker", text(".x")), ("ready", name("suffix"))],
+        vec![("path", text(&path)), ("suffix", text("")), ("ready", name("suffix"))],
         pairs(&zipped, &[]),
         pairs(&path, &[("encoding", name("latin1"))]),
         pairs("-", &[]),
