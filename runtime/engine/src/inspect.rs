@@ -169,6 +169,7 @@ fn seen(schema: &Schema, node: &str, part: &[u8], give: Give) -> Result<(), RunE
         return keys.iter().try_for_each(|_| give(json!({})));
     }
     let decoder = RowKeys::new(Arc::from(node), &types)?;
+    let keys: Vec<&[u8]> = keys.iter().collect();
     for some in keys.chunks(KEYS) {
         given(schema, &Batch::new(decoder.decode(some)?, some.len(), 0), &mut *give)?;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, GenericListArray, StructArray};
+use arrow_array::{Array, ArrayRef, GenericListArray, StructArray, new_null_array};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{ArrowError, DataType as ArrowType, SortOptions};
 use dfc_batch::arrow_type;
@@ -45,8 +45,18 @@ impl RowKeys {
 }
 
 impl RowKeys {
+    /// Bytes of every row of these types, where all have as many.
+    pub(crate) fn width(&self, keys: &[(DataType, KeyOrder)]) -> Result<Option<usize>, RunError> {
+        let types: Vec<ArrowType> = keys.iter().map(|(ty, _)| arrow_type(&ty.ty)).collect();
+        if types.is_empty() || !types.iter().all(|ty| ty.is_primitive() || *ty == ArrowType::Boolean) {
+            return Ok(None);
+        }
+        let nulls: Vec<ArrayRef> = types.iter().map(|ty| new_null_array(ty, 1)).collect();
+        Ok(Some(self.encode(&nulls)?.row(0).data().len()))
+    }
+
     /// The columns that these rows' bytes were made of, by an encoder of the same types and orders.
-    pub(crate) fn decode(&self, rows: &[Vec<u8>]) -> Result<Vec<ArrayRef>, RunError> {
+    pub(crate) fn decode(&self, rows: &[&[u8]]) -> Result<Vec<ArrayRef>, RunError> {
         let parser = self.converter.parser();
         self.converter.convert_rows(rows.iter().map(|row| parser.parse(row))).map_err(|e| failed(&self.node, &e))
     }

@@ -92,11 +92,56 @@ pub(crate) enum Saved {
     Seen {
         /// The keys' bytes.
         bytes: FrozenBytes,
-        /// The length of each, as four bytes, little end first.
-        lengths: FrozenBytes,
+        /// How long they are.
+        lengths: KeyLengths,
     },
     /// Numbers, or words of bits.
     Numbers(Vec<u64>),
+}
+
+/// The lengths of keys.
+pub(crate) enum KeyLengths {
+    /// So many keys, all as long.
+    All {
+        /// Bytes of each.
+        width: usize,
+        /// How many there are.
+        keys: usize,
+    },
+    /// The length of each, as four bytes, little end first.
+    Each(FrozenBytes),
+}
+
+impl KeyLengths {
+    /// How many keys there are.
+    fn keys(&self) -> usize {
+        match self {
+            KeyLengths::All { keys, .. } => *keys,
+            KeyLengths::Each(lengths) => lengths.len() / size_of::<u32>(),
+        }
+    }
+
+    /// One after another.
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        let (all, each) = match self {
+            KeyLengths::All { width, keys } => (Some(std::iter::repeat_n(*width, *keys)), None),
+            KeyLengths::Each(lengths) => (None, Some(lengths)),
+        };
+        let each = each.into_iter().flat_map(FrozenBytes::parts);
+        let each = each.flat_map(|part| part.as_chunks::<{ size_of::<u32>() }>().0);
+        all.into_iter().flatten().chain(each.map(|length| u32::from_le_bytes(*length) as usize))
+    }
+
+    /// Takes those of the first so many keys out.
+    fn take_front(&mut self, count: usize) -> KeyLengths {
+        match self {
+            KeyLengths::All { width, keys } => {
+                *keys -= count;
+                KeyLengths::All { width: *width, keys: count }
+            }
+            KeyLengths::Each(lengths) => KeyLengths::Each(lengths.take_front(count * size_of::<u32>())),
+        }
+    }
 }
 
 /// How a part changes what was saved before under the same key.
@@ -261,7 +306,7 @@ impl Saved {
             Saved::Table(table) => table.len() as u64,
             Saved::Picked { places, from, .. } => (places.len() - from) as u64,
             Saved::Rows { batches, .. } => batches.iter().map(|batch| batch.rows as u64).sum(),
-            Saved::Seen { lengths, .. } => (lengths.len() / size_of::<u32>()) as u64,
+            Saved::Seen { lengths, .. } => lengths.keys() as u64,
             Saved::Numbers(_) => 0,
         }
     }
@@ -298,11 +343,11 @@ impl Saved {
             Saved::Seen { mut bytes, mut lengths } if bytes.len() > limit => {
                 let mut out = Vec::new();
                 let (mut of_keys, mut keys) = (0, 0);
-                let all: Vec<usize> = key_lengths(&lengths).collect();
+                let all: Vec<usize> = lengths.iter().collect();
                 for (number, length) in all.iter().enumerate() {
                     (of_keys, keys) = (of_keys + length, keys + 1);
                     if all.get(number + 1).is_none_or(|next| of_keys + next > limit) {
-                        let (bytes, lengths) = (bytes.take_front(of_keys), lengths.take_front(keys * size_of::<u32>()));
+                        let (bytes, lengths) = (bytes.take_front(of_keys), lengths.take_front(keys));
                         out.push(Saved::Seen { bytes, lengths });
                         (of_keys, keys) = (0, 0);
                     }
@@ -342,7 +387,7 @@ impl Saved {
                 to_bytes_in::<_, rkyv::rancor::Error>(&archive, room).map_err(failed)
             }
             Saved::Seen { bytes, lengths } => {
-                let ends = key_lengths(&lengths).scan(0, |end, length| {
+                let ends = lengths.iter().scan(0, |end, length| {
                     *end += length as u64;
                     Some(*end)
                 });
@@ -355,12 +400,6 @@ impl Saved {
             }
         }
     }
-}
-
-/// How many bytes each of the keys has.
-fn key_lengths(lengths: &FrozenBytes) -> impl Iterator<Item = usize> {
-    let whole = lengths.parts().flat_map(|part| part.as_chunks::<{ size_of::<u32>() }>().0);
-    whole.map(|length| u32::from_le_bytes(*length) as usize)
 }
 
 /// The rows that are pointed at, as batches.
@@ -430,18 +469,25 @@ pub(crate) fn rows(bytes: &[u8], columns: Option<usize>) -> Result<RestoredRows,
     if fits { Ok(RestoredRows { batches, arrivals }) } else { Err(failed("saved rows don't fit what is said of them")) }
 }
 
-/// Keys as [`Saved::Seen`] wrote them.
-pub(crate) fn seen(bytes: &[u8]) -> Result<Vec<Vec<u8>>, RunError> {
-    let archive: SeenArchive = access(bytes)?;
-    let mut keys = Vec::with_capacity(archive.ends.len());
-    let mut start = 0;
-    for end in archive.ends {
-        let end = usize::try_from(end).map_err(failed)?;
-        let key = archive.bytes.get(start..end).ok_or_else(|| failed("saved keys are cut off"))?;
-        keys.push(key.to_vec());
-        start = end;
+/// Saved keys.
+pub(crate) struct SeenKeys(SeenArchive);
+
+impl SeenKeys {
+    /// One after another.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.0.ends);
+        // What they end at was looked at before.
+        starts.zip(&self.0.ends).map(|(start, end)| &self.0.bytes[*start as usize..*end as usize])
     }
-    Ok(keys)
+}
+
+/// Keys as [`Saved::Seen`] wrote them.
+pub(crate) fn seen(bytes: &[u8]) -> Result<SeenKeys, RunError> {
+    let archive: SeenArchive = access(bytes)?;
+    match archive.ends.is_sorted() && archive.ends.last().is_none_or(|last| *last <= archive.bytes.len() as u64) {
+        true => Ok(SeenKeys(archive)),
+        false => Err(failed("saved keys are cut off")),
+    }
 }
 
 /// Numbers as [`Saved::Numbers`] wrote them.
@@ -465,6 +511,12 @@ mod tests {
         let mut column = ColumnBuilder::new(&DataType::of(Type::INT64), rows);
         (0..rows).for_each(|row| column.push(&Value::Int(seq as i128 * 1_000 + row as i128)));
         Batch::new(vec![column.finish()], rows, seq)
+    }
+
+    fn keys_of(saved: Saved, limit: usize) -> Vec<Vec<u8>> {
+        assert_eq!(saved.rows(), 200);
+        let pieces = saved.pieces(limit).unwrap().into_iter().map(|piece| seen(&piece.archive().unwrap()).unwrap());
+        pieces.flat_map(|keys| keys.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).collect()
     }
 
     /// Large state is stored in pieces, which are the whole when they are read one after another (D13).
@@ -492,11 +544,16 @@ mod tests {
                 bytes.add(key);
                 lengths.add(&(key.len() as u32).to_le_bytes());
             }
-            let saved = Saved::Seen { bytes: bytes.freeze(None), lengths: lengths.freeze(None) };
-            let pieces = saved.pieces(limit).unwrap();
-            let again: Vec<Vec<u8>> =
-                pieces.into_iter().flat_map(|piece| seen(&piece.archive().unwrap()).unwrap()).collect();
-            assert_eq!(again, keys);
+            let saved = Saved::Seen { bytes: bytes.freeze(None), lengths: KeyLengths::Each(lengths.freeze(None)) };
+            assert_eq!(keys_of(saved, limit), keys);
+
+            let keys: Vec<Vec<u8>> = (0..200u8).map(|number| vec![number; 9]).collect();
+            let mut bytes = Arena::default();
+            for key in &keys {
+                bytes.add(key);
+            }
+            let lengths = KeyLengths::All { width: 9, keys: keys.len() };
+            assert_eq!(keys_of(Saved::Seen { bytes: bytes.freeze(None), lengths }, limit), keys);
         }
     }
 }

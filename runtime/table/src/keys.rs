@@ -1,8 +1,8 @@
-//! The keys of a table's groups, by the groups' numbers. Keys of one length lie side by side, and their hashes are computed when somebody asks;
+//! Keys by their numbers. Keys of one length lie side by side, and their hashes are computed when somebody asks;
 //! of others it is noted where they lie, and their hashes. It may not know what keys mean.
 
 use crate::arena::{Arena, FrozenBytes, Pieces, Place};
-use crate::key::{KeyLayout, hash_key};
+use crate::key::hash_key;
 
 /// Keys that are looked at together.
 pub(crate) const AT_ONCE: usize = 64;
@@ -53,9 +53,9 @@ enum Form {
 pub(crate) struct Keys(Form);
 
 impl Keys {
-    /// None yet.
-    pub fn new(layout: &KeyLayout) -> Keys {
-        Keys(match layout.fixed_bytes {
+    /// None yet. `width`: bytes of every key, if they all have as many.
+    pub fn new(width: Option<usize>) -> Keys {
+        Keys(match width {
             Some(width @ 1..) => Form::Even(Pieces::new(width)),
             _ => Form::Uneven(Entries::default(), Arena::default()),
         })

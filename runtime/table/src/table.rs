@@ -1,7 +1,4 @@
-//! The table of groups: from packed keys to state rows.
-//!
-//! Open addressing over 4-byte slots (the group's number, and in the bits that it leaves some of the hash); keys packed one after another; state
-//! rows in pages.
+//! The table of groups: from packed keys, which are numbered, to state rows in pages.
 
 use std::sync::Arc;
 
@@ -12,27 +9,12 @@ use dfc_ir::{DataType, ExprKind, Site, Type, Value};
 
 use crate::estimate::Estimate;
 use crate::key::{KeyLayout, hash_key, partition};
-use crate::keys::{AT_ONCE, Keys};
+use crate::keys::AT_ONCE;
 use crate::layout::{StateKind, StateLayout, StateSlot};
 use crate::narrow::{Carried, Forms};
+use crate::numbered::KeyTable;
 use crate::pages::{Pages, page_rows};
 use crate::side::Sides;
-
-/// Most groups in so many slots: a search for a new one ends at a free slot, about seven on where so many are taken, in one or two lines of
-/// the cache, and of those before it hardly any has the same half of the hash.
-fn filled(slots: usize) -> usize {
-    slots / 4 * 3
-}
-
-/// Most slots: a group's number has 32 bits.
-const MOST_SLOTS: usize = 1 << 32;
-
-/// What a slot keeps of a hash, above the bits of `mask`: bits that neither say where the search begins (the lowest) nor which task a key belongs
-/// to (the highest), as long as there are so many.
-#[inline]
-fn mark(hash: u64, mask: usize) -> u32 {
-    (hash >> 16) as u32 & !(mask as u32)
-}
 
 /// A group's number: groups are numbered from 0 in the order of their arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,9 +55,7 @@ impl AggregateInfo {
 /// A state row's address stays good, and the row where it is, until the table is frozen, dropped or finished; it may be written
 /// through only while the table itself isn't used otherwise.
 pub struct GroupTable {
-    /// 0: free; else the group's number plus 1 in as many low bits as slots have numbers, and a mark of the hash above them.
-    slots: Vec<u32>,
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyTable,
     pub(crate) states: Pages,
     /// What narrow sums carry beside the rows.
     pub(crate) carried: Carried,
@@ -102,8 +82,7 @@ impl GroupTable {
             spec.aggregates.iter().zip(&state_layout.slots).map(|(a, slot)| AggregateInfo::new(a, *slot)).collect();
         let key_layout = KeyLayout::new(spec.keys.iter().map(|key| key.ty.clone()));
         let mut table = GroupTable {
-            slots: vec![0; 64],
-            keys: Keys::new(&key_layout),
+            keys: KeyTable::new(key_layout.fixed_bytes),
             states: Pages::new(state_layout.row_bytes, page_rows(stored.row_bytes)),
             carried: Carried::default(),
             forms: Forms::new(&state_layout, stored),
@@ -138,7 +117,7 @@ impl GroupTable {
 
     /// Whether there is no group yet.
     pub fn is_empty(&self) -> bool {
-        self.keys.len() == 0
+        self.keys.is_empty()
     }
 
     /// The bytes of a group's key.
@@ -151,41 +130,17 @@ impl GroupTable {
     /// Panics past three quarters of 2³² groups.
     #[inline]
     pub fn group(&mut self, key: &[u8], hash: u64) -> GroupIndex {
-        self.find(key, hash).unwrap_or_else(|at| self.add(key, hash, at))
-    }
-
-    /// The group with this key, or the slot that it would have.
-    #[inline]
-    fn find(&self, key: &[u8], hash: u64) -> Result<GroupIndex, usize> {
-        let mask = self.slots.len() - 1;
-        let mark = mark(hash, mask);
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot == 0 {
-                return Err(at);
-            }
-            if slot & !(mask as u32) == mark {
-                let group = GroupIndex((slot & mask as u32) - 1);
-                if self.keys.is(group.0 as usize, key) {
-                    return Ok(group);
-                }
-            }
-            at = (at + 1) & mask;
+        match self.keys.find(key, hash) {
+            Ok(number) => GroupIndex(number),
+            Err(at) => self.add(key, hash, at),
         }
     }
 
     /// Adds a group whose slot is free.
+    #[inline]
     fn add(&mut self, key: &[u8], hash: u64, at: usize) -> GroupIndex {
-        let number = self.keys.len() as u32;
-        // Slots are never all filled: a number plus 1 is less than theirs.
-        self.slots[at] = mark(hash, self.slots.len() - 1) | (number + 1);
-        self.keys.push(key, hash);
         self.states.push();
-        if self.keys.len() > filled(self.slots.len()) {
-            self.grow();
-        }
-        GroupIndex(number)
+        GroupIndex(self.keys.add(key, hash, at))
     }
 
     /// The address of a group's state row: see [`StateLayout`].
@@ -204,29 +159,6 @@ impl GroupTable {
         // Can't fail: see above.
         let row = self.states.row_of(row).expect("the row is one of the table");
         self.carried.add(row, aggregate, before.into());
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        assert!(self.slots.len() < MOST_SLOTS, "more than 3,221,225,472 groups in one table");
-        self.spread(self.slots.len() * 2);
-    }
-
-    /// Gives the table so many slots, a power of two.
-    fn spread(&mut self, slots: usize) {
-        let mask = slots - 1;
-        let mut slots = vec![0; slots];
-        let mut room = [0; AT_ONCE];
-        for first in (0..self.len()).step_by(AT_ONCE) {
-            for (hash, number) in self.keys.hashes(first, &mut room).iter().zip(first as u32 + 1..) {
-                let mut at = *hash as usize & mask;
-                while slots[at] != 0 {
-                    at = (at + 1) & mask;
-                }
-                slots[at] = mark(*hash, mask) | number;
-            }
-        }
-        self.slots = slots;
     }
 
     /// Merges those groups of `other`, a table of the same aggregate, whose hash falls to `part` of `parts`: see [`partition`].
@@ -251,8 +183,8 @@ impl GroupTable {
             for (hash, number) in hashes.iter().zip(first..).filter(|(hash, _)| ours(hash)) {
                 merged += 1;
                 let key = other.keys.get(number);
-                let group = match self.find(key, *hash) {
-                    Ok(group) => group,
+                let group = match self.keys.find(key, *hash) {
+                    Ok(number) => GroupIndex(number),
                     Err(at) => {
                         let group = self.add(key, *hash, at);
                         if in_rows {
@@ -297,20 +229,12 @@ impl GroupTable {
 
     /// Loads that don't wait for each other: who asks for groups with these hashes next finds their slots in the cache.
     pub(crate) fn foresee(&self, hashes: impl Iterator<Item = u64>) {
-        let mask = self.slots.len() - 1;
-        let slots = hashes.map(|hash| self.slots[hash as usize & mask]);
-        std::hint::black_box(slots.fold(0, |all, slot| all ^ slot));
+        self.keys.foresee(hashes);
     }
 
     /// Makes room for so many groups in all.
     pub fn reserve(&mut self, groups: usize) {
-        let mut slots = self.slots.len();
-        while groups > filled(slots) && slots < MOST_SLOTS {
-            slots *= 2;
-        }
-        if slots > self.slots.len() {
-            self.spread(slots);
-        }
+        self.keys.reserve(groups);
     }
 
     /// Bytes of a group's state row and its entry, keys and sides aside.
@@ -322,7 +246,6 @@ impl GroupTable {
     pub fn memory_bytes(&self) -> usize {
         self.states.memory_bytes()
             + self.keys.memory_bytes()
-            + self.slots.capacity() * size_of::<u32>()
             + self.carried.memory_bytes()
             + self.sides.iter().map(|(_, side)| side.memory_bytes()).sum::<usize>()
     }

@@ -7,15 +7,14 @@ use arrow_row::Rows;
 use dfc_batch::{Batch, RowError, select};
 use dfc_ir::DataType;
 use dfc_jit::PreparedProgram;
-use dfc_table::{Arena, Place};
-use hashbrown::HashTable;
+use dfc_table::{Arena, KeyTable, Place, hash_key};
 
 use super::{Operator, Out, batch_rows};
 use crate::RunError;
 use crate::budget::Account;
 use crate::rowkey::{KeyOrder, RowKeys, hash};
 use crate::spill::{PARTITIONS, Spill, partition_of};
-use crate::state::{self, Change, Kind, Piece, Restored, Saved, Share};
+use crate::state::{self, Change, KeyLengths, Kind, Piece, Restored, Saved, Share};
 use crate::store::{Arrival, Places, RowRef, RowStore};
 
 /// A distinct, ready to be opened.
@@ -30,14 +29,10 @@ pub(crate) struct PreparedDistinct {
 impl PreparedDistinct {
     pub(crate) fn open(&self, account: Option<Account>) -> Result<Box<dyn Operator>, RunError> {
         let types: Vec<_> = self.keys.iter().map(|(_, ty)| (ty.clone(), KeyOrder::default())).collect();
-        let seen = Seen {
-            columns: self.keys.iter().map(|(column, _)| *column).collect(),
-            keys: RowKeys::new(self.node.clone(), &types)?,
-            bytes: Arena::default(),
-            lengths: Arena::default(),
-            groups: Vec::new(),
-            table: HashTable::new(),
-        };
+        let encoder = RowKeys::new(self.node.clone(), &types)?;
+        let columns = self.keys.iter().map(|(column, _)| *column).collect();
+        let keys = SeenKeys::new(encoder.width(&types)?);
+        let seen = Seen { columns, encoder, keys };
         Ok(match &self.order {
             None => {
                 let (node, later) = (self.node.clone(), None);
@@ -61,16 +56,66 @@ impl PreparedDistinct {
     }
 }
 
-/// The keys that have come, numbered.
+/// Keys, numbered, in the form in which checkpoints and spills have them too.
+struct SeenKeys {
+    /// Bytes of every key, where they all have as many.
+    width: Option<usize>,
+    table: KeyTable,
+    /// Where they don't: their lengths once more, for checkpoints.
+    lengths: Arena,
+}
+
+/// Keys that are looked up together.
+const AT_ONCE: usize = 64;
+
+impl SeenKeys {
+    fn new(width: Option<usize>) -> SeenKeys {
+        SeenKeys { width, table: KeyTable::new(width), lengths: Arena::default() }
+    }
+
+    /// The key's number, and whether it is new; `hash` is its [`hash_key`].
+    fn insert(&mut self, key: &[u8], hash: u64) -> (usize, bool) {
+        let (number, new) = self.table.insert(key, hash);
+        if new && self.width.is_none() {
+            // A key is a part of a batch, and those have less than 2³² bytes.
+            self.lengths.add(&(key.len() as u32).to_le_bytes());
+        }
+        (number, new)
+    }
+
+    /// Takes keys back that pass.
+    fn take_back(&mut self, stored: &[u8], passes: impl Fn(&[u8]) -> bool) -> Result<(), RunError> {
+        for key in state::seen(stored)?.iter().filter(|key| passes(key)) {
+            if self.width.is_some_and(|width| width != key.len()) {
+                return Err(RunError::State(format!("a key in it has {} bytes, which none of them has", key.len())));
+            }
+            self.insert(key, hash_key(key));
+        }
+        Ok(())
+    }
+
+    /// The keys from a number on, with the lengths from a place on; `None`: all.
+    fn freeze(&self, from: Option<(usize, Place)>) -> Saved {
+        let (first, place) = from.unzip();
+        let first = first.unwrap_or(0);
+        let lengths = match self.width {
+            Some(width) => KeyLengths::All { width, keys: self.table.len() - first },
+            None => KeyLengths::Each(self.lengths.freeze(place)),
+        };
+        Saved::Seen { bytes: self.table.freeze(first), lengths }
+    }
+
+    /// Bytes of memory that it holds.
+    fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.lengths.memory_bytes()
+    }
+}
+
+/// The keys that have come.
 struct Seen {
     columns: Vec<usize>,
-    keys: RowKeys,
-    bytes: Arena,
-    /// The keys' lengths once more, for checkpoints.
-    lengths: Arena,
-    /// Where each key's bytes lie, and how many they are.
-    groups: Vec<(Place, u32)>,
-    table: HashTable<(u64, usize)>,
+    encoder: RowKeys,
+    keys: SeenKeys,
 }
 
 impl Seen {
@@ -79,49 +124,29 @@ impl Seen {
             return Ok(None);
         }
         let columns: Vec<ArrayRef> = self.columns.iter().map(|&column| batch.columns[column].clone()).collect();
-        self.keys.encode(&columns).map(Some)
+        self.encoder.encode(&columns).map(Some)
     }
 
     /// Forgets all keys.
     fn clear(&mut self) {
-        self.bytes = Arena::default();
-        self.lengths = Arena::default();
-        self.groups = Vec::new();
-        self.table = HashTable::new();
+        self.keys = SeenKeys::new(self.keys.width);
     }
 
-    /// A key by its number.
-    fn key(&self, group: usize) -> &[u8] {
-        let (place, length) = self.groups[group];
-        self.bytes.get(place, length as usize)
-    }
-
-    /// Bytes of memory that it holds.
-    fn memory_bytes(&self) -> usize {
-        self.bytes.memory_bytes()
-            + self.lengths.memory_bytes()
-            + self.groups.capacity() * size_of::<(Place, u32)>()
-            + self.table.allocation_size()
-    }
-
-    /// The key's number, and whether it is new.
-    fn insert(&mut self, key: &[u8]) -> (usize, bool) {
-        let Seen { bytes, lengths, groups, table, .. } = self;
-        let hash = hash(key);
-        let text = |group: usize| {
-            let (place, length) = groups[group];
-            bytes.get(place, length as usize)
-        };
-        if let Some(&(_, group)) = table.find(hash, |&(h, group)| h == hash && text(group) == key) {
-            return (group, false);
+    /// The rows whose keys haven't come yet, of so many.
+    fn new_rows(&mut self, rows: Option<&Rows>, count: usize) -> Vec<u32> {
+        let mut new = Vec::new();
+        let mut hashes = [0; AT_ONCE];
+        for first in (0..count).step_by(AT_ONCE) {
+            let hashes = &mut hashes[..AT_ONCE.min(count - first)];
+            hashes.iter_mut().zip(first..).for_each(|(hash, row)| *hash = hash_key(key_of(rows, row)));
+            self.keys.table.foresee(hashes.iter().copied());
+            for (hash, row) in hashes.iter().zip(first..) {
+                if self.keys.insert(key_of(rows, row), *hash).1 {
+                    new.push(row as u32);
+                }
+            }
         }
-        let group = groups.len();
-        table.insert_unique(hash, (hash, group), |&(h, _)| h);
-        // A key is a part of a batch, and those have less than 2³² bytes.
-        let length = key.len() as u32;
-        groups.push((bytes.add(key), length));
-        lengths.add(&length.to_le_bytes());
-        (group, true)
+        new
     }
 }
 
@@ -151,17 +176,16 @@ struct FirstArrived {
     /// Where its keys are counted, if that matters.
     account: Option<Account>,
     later: Option<Later>,
-    /// How many keys were saved, and where their bytes and lengths end; `None`: none yet.
-    saved: Option<(usize, Place, Place)>,
+    /// How many keys were saved, and where their lengths end; `None`: none yet.
+    saved: Option<(usize, Place)>,
 }
 
 impl FirstArrived {
     /// The rows whose keys haven't come yet.
     fn new_rows(&mut self, batch: &Batch) -> Result<Batch, RunError> {
         let keys = self.seen.encode(batch)?;
-        let new = |&row: &u32| self.seen.insert(key_of(keys.as_ref(), row as usize)).1;
-        let kept: Vec<u32> = (0..batch.rows as u32).filter(new).collect();
-        Ok(select(batch, &kept))
+        let new = self.seen.new_rows(keys.as_ref(), batch.rows);
+        Ok(if new.len() == batch.rows { batch.clone() } else { select(batch, &new) })
     }
 
     /// Puts the keys on disk, or the rows that carry them.
@@ -170,16 +194,13 @@ impl FirstArrived {
         match &mut self.later {
             None => {
                 let mut spill = Spill::new(&self.node, account.budget())?;
-                let mut parts: Vec<(Arena, Arena)> = (0..PARTITIONS).map(|_| Default::default()).collect();
-                for group in 0..self.seen.groups.len() {
-                    let key = self.seen.key(group);
-                    let (bytes, lengths) = &mut parts[partition_of(hash(key))];
-                    bytes.add(key);
-                    lengths.add(&self.seen.groups[group].1.to_le_bytes());
+                let keys = &self.seen.keys;
+                let mut parts: Vec<SeenKeys> = (0..PARTITIONS).map(|_| SeenKeys::new(keys.width)).collect();
+                for key in (0..keys.table.len()).map(|number| keys.table.get(number)) {
+                    parts[partition_of(hash(key))].insert(key, hash_key(key));
                 }
-                for (partition, (bytes, lengths)) in parts.iter().enumerate() {
-                    let saved = Saved::Seen { bytes: bytes.freeze(None), lengths: lengths.freeze(None) };
-                    spill.write(partition, &saved.archive()?)?;
+                for (partition, part) in parts.iter().enumerate() {
+                    spill.write(partition, &part.freeze(None).archive()?)?;
                 }
                 self.later = Some(Later { spill, rows: RowStore::default(), partition: 0 });
             }
@@ -222,7 +243,7 @@ impl Operator for FirstArrived {
                 later.rows.bytes()
             }
         };
-        let bytes = self.seen.memory_bytes() + waiting;
+        let bytes = self.seen.keys.memory_bytes() + waiting;
         if self.account.as_mut().is_some_and(|account| account.holds(bytes)) {
             self.put_away()?;
         }
@@ -239,9 +260,7 @@ impl Operator for FirstArrived {
         let (keys, rows) = (later.spill.blocks(partition), later.spill.blocks(PARTITIONS + partition));
         self.seen.clear();
         for block in keys {
-            for key in state::seen(&later.spill.read(block)?)? {
-                self.seen.insert(&key);
-            }
+            self.seen.keys.take_back(&later.spill.read(block)?, |_| true)?;
         }
         for block in rows {
             let Some(later) = &self.later else { break };
@@ -255,25 +274,20 @@ impl Operator for FirstArrived {
 
     fn save(&mut self, fresh: bool) -> Vec<Piece> {
         let before = self.saved.filter(|_| !fresh);
-        let Seen { bytes, lengths, groups, .. } = &self.seen;
-        self.saved = Some((groups.len(), bytes.end(), lengths.end()));
+        let keys = &self.seen.keys;
+        self.saved = Some((keys.table.len(), keys.lengths.end()));
         let change = match before {
             None => Change::Replace,
-            Some((saved, ..)) if saved == groups.len() => Change::Keep,
+            Some((saved, _)) if saved == keys.table.len() => Change::Keep,
             Some(_) => Change::Append,
         };
-        let saved = Saved::Seen {
-            bytes: bytes.freeze(before.map(|(_, end, _)| end)),
-            lengths: lengths.freeze(before.map(|(_, _, end)| end)),
-        };
+        let saved = keys.freeze(before);
         vec![Piece { kind: Kind::Seen, change, saved: (change != Change::Keep).then_some(saved) }]
     }
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
         for part in state.parts.all_for(share)? {
-            for key in state::seen(&part)?.iter().filter(|key| owns(share, key)) {
-                self.seen.insert(key);
-            }
+            self.seen.keys.take_back(&part, |key| owns(share, key))?;
         }
         Ok(())
     }
@@ -320,7 +334,7 @@ impl FirstInOrder {
             if share.parts > 1 && !owns(share, key) {
                 continue;
             }
-            let (group, new) = self.seen.insert(key);
+            let (group, new) = self.seen.keys.insert(key, hash_key(key));
             let (bytes, arrival) = (order.row(row).data(), arrival(row));
             let place = (arrival, RowRef { batch: stored, row: row as u32 });
             if new {
@@ -357,7 +371,7 @@ impl FirstInOrder {
         };
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); PARTITIONS];
         for group in 0..self.best.len() {
-            parts[partition_of(hash(self.seen.key(group)))].push(group);
+            parts[partition_of(hash(self.seen.keys.table.get(group)))].push(group);
         }
         for (partition, groups) in parts.iter().enumerate() {
             for some in groups.chunks(batch_rows()) {
@@ -418,7 +432,7 @@ impl Operator for FirstInOrder {
         self.errors = errors;
         self.compact();
         let best = self.best.iter().map(|best| size_of::<(Box<[u8]>, Arrival, RowRef)>() + best.len()).sum::<usize>();
-        let bytes = self.seen.memory_bytes() + self.rows.bytes() + best;
+        let bytes = self.seen.keys.memory_bytes() + self.rows.bytes() + best;
         if self.account.as_mut().is_some_and(|account| account.holds(bytes)) {
             self.put_away()?;
         }
