@@ -3,6 +3,7 @@
 
 usage: bench/checkpoints.py DATA [--dfc PATH] [--pairs N]
        bench/checkpoints.py --groups N [--times N] [--dfc PATH] [--pairs N]
+       bench/checkpoints.py --check [--dfc PATH]
 
 DATA holds lineitem.csv and its like (tpchgen-cli csv --scale-factor 1 --output-dir DATA): highcard and sync of examples/tpch.
 
@@ -11,6 +12,9 @@ that came first (`few`, so that a twentieth of the state's pages changes). 15,00
 All of the state is new at first and has to be stored once: what the rows after it cost alone is the difference between two `--times`.
 Besides, a run is killed when a checkpoint covers half of the rows, and what passes from the next start to the first row of each operator
 is printed.
+
+`--check` is for tests: it ends with 1 where checkpoints of two million groups take more than twice what they may of the processors' time: 3 %
+every 10 s, and 5 % every second where a twentieth of the groups changes. The least of three runs counts.
 
 The results of all runs are compared first. Prints the medians of the wall time, the spread, the ratio to the runs without
 checkpoints, the same ratio of the time that all processors were at work (which a machine that does other things too distorts less), how many checkpoints were taken with which state, and how long a task stood still for one: the median and the 99th
@@ -171,17 +175,69 @@ def restart(dfc, home, args, rows):
     print(f"    it ended after {time.perf_counter() - begun:.2f} s", flush=True)
 
 
+CHECKED = """job groups SETTING
+record R { n: int64 }
+source rows = generate(schema: R, rows: ROWS)
+stream groups = rows |> aggregate(by: [k: KEY], n: count(), total: sum(n), least: min(n), most: max(n))
+stream all = groups |> aggregate(n: count(), rows: sum(n), total: sum(total), least: min(least), most: max(most))
+sink all |> csv("out/groups.csv")
+"""
+# What is checked: the kind of checkpoints, a row's group, and how much more work they may be.
+CHECKS = [("10s", "n % 2000000", 1.06), ("1s", "if n < 2000000 then n else n % 100000", 1.10)]
+# How long a run without checkpoints is to take, in seconds: longer than any interval.
+LONG = 13
+
+
+def check(dfc):
+    """Whether checkpoints cost no more than twice what they may."""
+    for kind, key, most in CHECKS:
+        least, checkpoints, whole, rows = {}, 0, None, 4_000_000
+        with tempfile.TemporaryDirectory() as folder:
+            home = pathlib.Path(folder)
+
+            def once(setting):
+                text = CHECKED.replace("KEY", key).replace("SETTING", "{ " + KINDS[setting] + " }")
+                (home / "job.df").write_text(text.replace("ROWS", str(rows)))
+                return run(dfc, home, [])
+
+            # As many rows as it takes here.
+            rows = max(rows, int(rows * LONG / once("off")[0]))
+            for turn in range(3):
+                for setting in ["off", kind]:
+                    _, work, results, taken = once(setting)
+                    whole = whole or results
+                    if results != whole:
+                        sys.exit(f"checkpoints ({setting}) give another result")
+                    least[setting] = min(work, least.get(setting, work))
+                    checkpoints = max(checkpoints, len(taken))
+        ratio = least[kind] / least["off"]
+        print(
+            f"every {kind}: {rows:,} rows, {checkpoints} checkpoints; {least['off']:.2f} s of work without, "
+            f"{least[kind]:.2f} s with: {ratio:.3f} (at most {most})",
+            flush=True,
+        )
+        # The last one, at the end, is always taken.
+        if checkpoints < 2:
+            sys.exit("too few checkpoints were taken to say anything")
+        if ratio > most:
+            sys.exit("checkpoints cost too much")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path, nargs="?")
     parser.add_argument("--groups", type=int)
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--dfc", default=str(ROOT / "target/release/dfc"))
     parser.add_argument("--pairs", type=int, default=10)
     args = parser.parse_args()
-    if (args.data is None) == (args.groups is None):
-        parser.error("either DATA or --groups N")
+    if [args.data is not None, args.groups is not None, args.check].count(True) != 1:
+        parser.error("one of DATA, --groups N and --check")
     dfc = str(pathlib.Path(args.dfc).resolve())
+    if args.check:
+        check(dfc)
+        return
     print("| workload | checkpoints | median s | spread | ratio to off | of work | taken | state written | stops: p50 / p99 / longest |")
     print("|---|---|---|---|---|---|---|---|---|")
     if args.data:
