@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::dialect::Dialect;
-use super::index::Index;
+use super::places::{Column, Places};
 use crate::text::blocks::{BLOCK, Bounds};
 use crate::text::window::{any, window};
 
@@ -11,13 +11,10 @@ use crate::text::window::{any, window};
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     data: &'a [u8],
-    starts: &'a [u32],
-    ends: &'a [u32],
-    width: usize,
-    column: usize,
+    places: Column<'a>,
     /// Bytes of a delimiter.
     delimiter: u32,
-    /// The rows that are wanted; `None`: all.
+    /// The rows' numbers in the chunk; `None`: they are all of its rows.
     rows: Option<&'a [u32]>,
     /// The dialect.
     pub dialect: &'a Dialect,
@@ -50,14 +47,17 @@ pub(crate) enum Form {
 }
 
 impl<'a> Cells<'a> {
-    /// Column `column` of the file (not of the projection).
-    pub(crate) fn new(data: &'a [u8], index: &'a Index, column: usize, dialect: &'a Dialect, has_quotes: bool) -> Self {
+    /// Column `column` of the file (not of the projection), one of those that were taken out.
+    pub(crate) fn new(
+        data: &'a [u8],
+        places: &'a Places,
+        column: usize,
+        dialect: &'a Dialect,
+        has_quotes: bool,
+    ) -> Self {
         Cells {
             data,
-            starts: &index.starts,
-            ends: &index.ends,
-            width: index.width,
-            column,
+            places: places.column(column),
             delimiter: dialect.delimiter.len() as u32,
             rows: None,
             dialect,
@@ -65,14 +65,14 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Only these rows of the chunk, which are numbered anew here.
-    pub(crate) fn only(self, rows: Option<&'a [u32]>) -> Self {
+    /// Only these rows of the chunk were taken out: here they are numbered anew.
+    pub(crate) fn of(self, rows: Option<&'a [u32]>) -> Self {
         Cells { rows, ..self }
     }
 
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.rows.map_or(self.starts.len(), <[u32]>::len)
+        self.places.ends.len()
     }
 
     /// A row's number in the chunk.
@@ -89,34 +89,21 @@ impl<'a> Cells<'a> {
     /// Start and end of a field in the chunk. A missing field's end is before its start.
     #[inline]
     pub(crate) fn bounds(&self, row: usize) -> (usize, usize) {
-        let (start, end) = self.places(self.number(row));
-        (start as usize, end as usize)
-    }
-
-    /// The same for a row of the chunk.
-    #[inline(always)]
-    fn places(&self, row: usize) -> (u32, u32) {
-        let at = row * self.width + self.column;
-        let start = if self.column == 0 { self.starts[row] } else { self.ends[at - 1] + self.delimiter };
-        (start, self.ends[at])
+        let start = self.places.before[row].wrapping_add(self.delimiter);
+        (start as usize, self.places.ends[row] as usize)
     }
 
     /// Gives `take` the bounds of up to [`BLOCK`] fields at a time, with the row of the first of them here, and their number.
     #[inline(always)]
     pub(crate) fn blocks(&self, mut take: impl FnMut(usize, usize, &Bounds)) {
-        // A copy of its own, which the compiler can keep in registers.
-        let cells = *self;
+        let Cells { places, delimiter, .. } = *self;
         let mut bounds = Bounds { starts: [0; BLOCK], ends: [0; BLOCK] };
-        for first in (0..cells.len()).step_by(BLOCK) {
-            let count = BLOCK.min(cells.len() - first);
-            let places = bounds.starts.iter_mut().zip(&mut bounds.ends).take(count);
-            match cells.rows {
-                None => places.zip(first..).for_each(|((start, end), row)| (*start, *end) = cells.places(row)),
-                Some(rows) => places
-                    .zip(&rows[first..])
-                    .for_each(|((start, end), &row)| (*start, *end) = cells.places(row as usize)),
+        for (number, (before, ends)) in places.before.chunks(BLOCK).zip(places.ends.chunks(BLOCK)).enumerate() {
+            for (start, before) in bounds.starts.iter_mut().zip(before) {
+                *start = before.wrapping_add(delimiter);
             }
-            take(first, count, &bounds);
+            bounds.ends[..ends.len()].copy_from_slice(ends);
+            take(number * BLOCK, ends.len(), &bounds);
         }
     }
 

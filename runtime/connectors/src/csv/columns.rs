@@ -397,6 +397,21 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
 /// Longest text that stands in its view.
 const INLINE: usize = 12;
 
+/// Bytes of a view before the text in it.
+const HEAD: usize = 4;
+
+/// What of the bytes that stand from [`HEAD`] before a text on belongs into its view, by its length: up to 12 bytes of it, of longer ones four.
+static IN_VIEW: [u128; INLINE + 2] = {
+    let mut masks = [0; INLINE + 2];
+    let mut len = 0;
+    while len < masks.len() {
+        let bytes = if len <= INLINE { len } else { HEAD };
+        masks[len] = ((1 << (8 * bytes)) - 1) << (8 * HEAD);
+        len += 1;
+    }
+    masks
+};
+
 /// The views of fields that are their text, none of which begins with this quote or, with `unless_empty`, is empty. Bit k of what it gives:
 /// field k isn't one of these; and the length of the longest that is.
 #[inline(always)]
@@ -412,13 +427,14 @@ fn plain_views(
     let (mut others, mut longest) = (0, 0);
     for (k, view) in views.iter_mut().enumerate() {
         let (start, len) = (bounds.starts[k], bounds.ends[k].wrapping_sub(bounds.starts[k]));
-        let from = start as usize;
-        let window = data.get(from..from + 16).and_then(|window| window.first_chunk());
+        // The text stands there where it stands in a view.
+        let from = (start as usize).wrapping_sub(HEAD);
+        let window = data.get(from..from.wrapping_add(16)).and_then(|window| window.first_chunk());
         let bytes = window.map_or(0, |window| u128::from_le_bytes(*window));
-        let is_plain = window.is_some() & (len >= least) & (len <= i32::MAX as u32) & (bytes as u32 & 0xff != quote);
-        let inline = bytes & ((1u128 << (8 * len.min(INLINE as u32))) - 1);
-        let long = u128::from(bytes as u32) | u128::from(start) << 64;
-        *view = if len <= INLINE as u32 { inline } else { long } << 32 | u128::from(len);
+        let first = (bytes >> (8 * HEAD)) as u32 & 0xff;
+        let is_plain = window.is_some() & (len >= least) & (len <= i32::MAX as u32) & (first != quote);
+        let place = if len > INLINE as u32 { u128::from(start) << 96 } else { 0 };
+        *view = bytes & IN_VIEW[(len as usize).min(INLINE + 1)] | place | u128::from(len);
         longest = longest.max(if is_plain { len } else { 0 });
         others |= u64::from(!is_plain) << k;
     }

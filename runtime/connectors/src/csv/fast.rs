@@ -235,38 +235,58 @@ fn blocks<B: Block, const QUOTED: bool>(
     quote: u8,
     take: &mut impl Take,
 ) -> Result<Scanned, Irregular> {
-    // All ones while within quotes.
-    let mut within = 0u64;
-    // Whether the byte before the block lets a quote open.
-    let mut may_open = 1u64;
-    // Quotes that open where they may not.
-    let mut irregular = 0u64;
-    // Bytes that are no ASCII.
-    let mut high = 0u64;
+    let mut walk = Walk::<B, QUOTED> { delimiter, quote, base: 0, within: 0, may_open: 1, irregular: 0, bits: B::NONE };
     let (whole, rest) = data.as_chunks::<64>();
-    let mut last = [0; 64];
-    last[..rest.len()].copy_from_slice(rest);
-    let tail = (!rest.is_empty()).then_some((&last, (1u64 << rest.len()) - 1));
-    let mut base = 0;
-    for (block, valid) in whole.iter().map(|b| (b, !0)).chain(tail) {
-        high |= B::high(block);
+    for block in whole {
+        walk.pass(block, !0, take);
+    }
+    if !rest.is_empty() {
+        let mut last = [0; 64];
+        last[..rest.len()].copy_from_slice(rest);
+        walk.pass(&last, (1 << rest.len()) - 1, take);
+    }
+    match walk.irregular {
+        0 => Ok(Scanned { unclosed: walk.within != 0, ascii: !B::high(walk.bits) }),
+        _ => Err(Irregular),
+    }
+}
+
+/// What is known of the blocks so far.
+struct Walk<B: Block, const QUOTED: bool> {
+    delimiter: u8,
+    quote: u8,
+    base: usize,
+    /// All ones while within quotes.
+    within: u64,
+    /// Whether the byte before the block lets a quote open.
+    may_open: u64,
+    /// Quotes that open where they may not.
+    irregular: u64,
+    /// The bits that any byte has.
+    bits: B::Bits,
+}
+
+impl<B: Block, const QUOTED: bool> Walk<B, QUOTED> {
+    /// The next block, of which only these bytes are there.
+    #[inline(always)]
+    fn pass(&mut self, block: &[u8; 64], valid: u64, take: &mut impl Take) {
+        self.bits = B::or(self.bits, block);
         let feeds = B::equal(block, b'\n') & valid;
-        let mut separators = (B::equal(block, delimiter) & valid) | feeds;
+        let mut separators = (B::equal(block, self.delimiter) & valid) | feeds;
         let mut lines = feeds;
         if QUOTED {
-            let quotes = B::equal(block, quote) & valid;
-            let inside = B::prefix_xor(quotes) ^ within;
+            let quotes = B::equal(block, self.quote) & valid;
+            let inside = B::prefix_xor(quotes) ^ self.within;
             separators &= !inside;
             lines &= !inside;
             let before = separators | (quotes & !inside);
-            irregular |= quotes & inside & !((before << 1) | may_open);
-            may_open = before >> 63;
-            within = ((inside as i64) >> 63) as u64;
+            self.irregular |= quotes & inside & !((before << 1) | self.may_open);
+            self.may_open = before >> 63;
+            self.within = ((inside as i64) >> 63) as u64;
         }
-        take.take(base, separators, lines, feeds);
-        base += 64;
+        take.take(self.base, separators, lines, feeds);
+        self.base += 64;
     }
-    if irregular == 0 { Ok(Scanned { unclosed: within != 0, ascii: high == 0 }) } else { Err(Irregular) }
 }
 
 /// What is done with a block of bytes and its masks.
@@ -274,8 +294,17 @@ trait Block {
     /// Bit k: byte k equals `byte`.
     fn equal(block: &[u8; 64], byte: u8) -> u64;
 
-    /// Not zero if a byte has its highest bit.
-    fn high(block: &[u8; 64]) -> u64;
+    /// The bits that any byte of some blocks has.
+    type Bits: Copy;
+
+    /// No bits.
+    const NONE: Self::Bits;
+
+    /// With those of another block.
+    fn or(bits: Self::Bits, block: &[u8; 64]) -> Self::Bits;
+
+    /// Whether a byte has its highest bit.
+    fn high(bits: Self::Bits) -> bool;
 
     /// Bit k: the parity of the bits up to and with k.
     #[inline(always)]
@@ -304,9 +333,17 @@ impl Block for Plain {
         mask
     }
 
+    type Bits = u64;
+
+    const NONE: u64 = 0;
+
     #[inline(always)]
-    fn high(block: &[u8; 64]) -> u64 {
-        block.as_chunks::<8>().0.iter().fold(0, |high, word| high | u64::from_le_bytes(*word)) & 0x8080_8080_8080_8080
+    fn or(bits: u64, block: &[u8; 64]) -> u64 {
+        block.as_chunks::<8>().0.iter().fold(bits, |bits, word| bits | u64::from_le_bytes(*word))
+    }
+
+    fn high(bits: u64) -> bool {
+        bits & 0x8080_8080_8080_8080 != 0
     }
 }
 
@@ -332,15 +369,26 @@ impl Block for Avx2 {
         }
     }
 
+    type Bits = std::arch::x86_64::__m256i;
+
+    // SAFETY: any 32 bytes are such a register.
+    const NONE: Self::Bits = unsafe { std::mem::transmute([0u8; 32]) };
+
     #[inline(always)]
-    fn high(block: &[u8; 64]) -> u64 {
-        use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256};
+    fn or(bits: Self::Bits, block: &[u8; 64]) -> Self::Bits {
+        use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_or_si256};
         // SAFETY: as in `equal`.
         unsafe {
             let low = _mm256_loadu_si256(block.as_ptr().cast::<__m256i>());
             let high = _mm256_loadu_si256(block.as_ptr().add(32).cast::<__m256i>());
-            u64::from(_mm256_movemask_epi8(_mm256_or_si256(low, high)) as u32)
+            _mm256_or_si256(bits, _mm256_or_si256(low, high))
         }
+    }
+
+    #[inline(always)]
+    fn high(bits: Self::Bits) -> bool {
+        // SAFETY: as in `equal`.
+        unsafe { std::arch::x86_64::_mm256_movemask_epi8(bits) != 0 }
     }
 
     #[inline(always)]
@@ -365,7 +413,7 @@ mod tests {
             for (i, byte) in block.iter_mut().enumerate() {
                 *byte = ((seed.wrapping_mul(2_654_435_761).rotate_left(i as u32) % 7) as u8).wrapping_mul(0x2b);
             }
-            assert_eq!(Plain::high(&block) != 0, !block.is_ascii());
+            assert_eq!(Plain::high(Plain::or(Plain::NONE, &block)), !block.is_ascii());
             for byte in [0, 0x2b, 0x56, 0x81, 0xac, 0xff] {
                 let naive = block.iter().enumerate().fold(0u64, |m, (i, b)| m | (u64::from(*b == byte) << i));
                 assert_eq!(Plain::equal(&block, byte), naive);
@@ -374,7 +422,7 @@ mod tests {
                 #[cfg(target_arch = "x86_64")]
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("pclmulqdq") {
                     assert_eq!((Avx2::equal(&block, byte), Avx2::prefix_xor(naive)), (naive, parity));
-                    assert_eq!(Avx2::high(&block) != 0, Plain::high(&block) != 0);
+                    assert_eq!(Avx2::high(Avx2::or(Avx2::NONE, &block)), !block.is_ascii());
                 }
             }
         }

@@ -8,6 +8,7 @@ use super::cells::{Cell, Cells};
 use super::dialect::Dialect;
 use super::exact;
 use super::index::{Index, Ragged};
+use super::places::Places;
 use crate::ConnectError;
 use crate::files::distance;
 
@@ -91,9 +92,11 @@ pub(crate) fn names(line: &[u8], dialect: &Dialect, file: &str) -> Result<Vec<St
         return Err(ConnectError::new("R0210", format!("`{file}`: a quote is opened in the header and never closed"))
             .help("a quoted name ends with its quote; if the file has no quotes, give `quote: \"\"`"));
     }
+    let mut places = Places::default();
     (0..width)
         .map(|column| {
-            let text = match Cells::new(line, &index, column, dialect, true).cell_of_first_row() {
+            places.take(&index, column, column, None, dialect.delimiter.len());
+            let text = match Cells::new(line, &places, column, dialect, true).cell_of_first_row() {
                 Some(Cell::Plain(text)) => text.to_vec(),
                 Some(Cell::Quoted(text)) => text.into_owned(),
                 _ => {

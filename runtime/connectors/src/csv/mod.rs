@@ -2,7 +2,7 @@
 //! hottest part, and typed columns straight from a block of text are several times faster than through rows of strings.
 //!
 //! The way of a file: `chunks` cuts it into chunks of whole rows (where they end is said by `index`, quickly by `fast` or to the
-//! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones (`cells`) and
+//! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones out of it (`places`, `cells`) and
 //! parses them to arrays (`columns`). Out again: `sink`, in the usual style by `lines`, a block's
 //! fields by `slots`.
 
@@ -14,6 +14,7 @@ mod fast;
 mod header;
 mod index;
 mod lines;
+mod places;
 mod schema;
 mod sink;
 mod slots;

@@ -6,6 +6,7 @@ use super::cells::{Cell, Cells};
 use super::dialect::Dialect;
 use super::header;
 use super::index::{self, Index, Ragged};
+use super::places::Places;
 use crate::ConnectError;
 use crate::files::{COMPRESSIONS, ENCODINGS, InputFile};
 use crate::infer::Guess;
@@ -111,8 +112,10 @@ impl Start {
         let mut index = Index::default();
         index.build(rows, &self.dialect, self.names.len(), Ragged::Pad);
         let has_quotes = self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, rows).is_some());
+        let mut places = Places::default();
         for &(guess, column) in columns {
-            let cells = Cells::new(rows, &index, column, &self.dialect, has_quotes);
+            places.take(&index, column, column, None, self.dialect.delimiter.len());
+            let cells = Cells::new(rows, &places, column, &self.dialect, has_quotes);
             let guess = &mut guesses[guess];
             for row in 0..cells.len() {
                 match cells.cell(row) {

@@ -14,6 +14,7 @@ use super::dialect::Dialect;
 use super::exact;
 use super::header::{self, Layout};
 use super::index::{self, Index, Ragged};
+use super::places::Places;
 use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch, Whole};
 use crate::files::{COMPRESSIONS, ENCODINGS};
 use crate::locate::{Chunk, ChunkRows};
@@ -111,6 +112,7 @@ impl Source for CsvSource {
             files: self.files.clone(),
             turn: Turn::default(),
             index: Index::default(),
+            places: Places::default(),
             left_out: 0,
         }))
     }
@@ -146,14 +148,32 @@ struct Fields<'a> {
     layout: &'a Layout,
     chunk: &'a Chunk,
     index: &'a Index,
+    places: &'a mut Places,
     has_quotes: bool,
     utf8: bool,
     faults: Faults,
 }
 
 impl Fields<'_> {
-    /// The projected column at this position: of the rows that have passed, if that isn't all.
-    fn column(&mut self, position: usize, passed: Option<&[u32]>) -> ArrayRef {
+    /// Reads the projected columns at these positions, those that haven't been yet: of the rows that have passed, if that isn't all.
+    fn read(&mut self, positions: impl Iterator<Item = usize>, passed: Option<&[u32]>, to: &mut [Option<ArrayRef>]) {
+        let mut unread: Vec<usize> = positions.filter(|&position| to[position].is_none()).collect();
+        unread.sort_by_key(|&position| self.layout.columns[position]);
+        let columns: Vec<usize> = unread.iter().map(|&position| self.layout.columns[position]).collect();
+        let delimiter = self.csv.dialect.delimiter.len();
+        let mut at = 0;
+        while at < columns.len() {
+            let end = at + Places::together(&columns[at..]);
+            self.places.take(self.index, columns[at], columns[end - 1], passed, delimiter);
+            for number in at..end {
+                to[unread[number]] = Some(self.column(unread[number], columns[number], passed));
+            }
+            at = end;
+        }
+    }
+
+    /// The projected column at this position, this one of the file, whose fields were taken out.
+    fn column(&mut self, position: usize, column: usize, passed: Option<&[u32]>) -> ArrayRef {
         let csv = self.csv;
         let cx = ColumnContext {
             text: &self.chunk.text,
@@ -164,8 +184,7 @@ impl Fields<'_> {
             position,
         };
         let data = self.chunk.text.as_slice();
-        let column = self.layout.columns[position];
-        let cells = Cells::new(data, self.index, column, &csv.dialect, self.has_quotes).only(passed);
+        let cells = Cells::new(data, self.places, column, &csv.dialect, self.has_quotes).of(passed);
         columns::parse(&cells, &cx, &mut self.faults)
     }
 }
@@ -174,6 +193,7 @@ struct CsvReader {
     files: Arc<TextFiles<Csv>>,
     turn: Turn,
     index: Index,
+    places: Places,
     left_out: u64,
 }
 
@@ -203,15 +223,13 @@ impl CsvReader {
         let has_quotes = csv.dialect.quote.is_some_and(|q| memchr::memchr(q, data).is_some());
         // Only texts have to be whole characters; what is no number is no number.
         let utf8 = csv.has_text && (self.index.ascii || std::str::from_utf8(data).is_ok());
-        let mut fields =
-            Fields { csv, layout, chunk: &chunk, index: &self.index, has_quotes, utf8, faults: Faults::default() };
+        let (index, places, faults) = (&self.index, &mut self.places, Faults::default());
+        let mut fields = Fields { csv, layout, chunk: &chunk, index, places, has_quotes, utf8, faults };
         let mut columns: Vec<Option<ArrayRef>> = vec![None; csv.projection.len()];
         // The rows that have passed so far; `None`: all.
         let mut passed: Option<Vec<u32>> = None;
         for condition in &csv.filter {
-            for &position in &condition.columns {
-                columns[position].get_or_insert_with(|| fields.column(position, passed.as_deref()));
-            }
+            fields.read(condition.columns.iter().copied(), passed.as_deref(), &mut columns);
             let read = condition.columns.iter().filter_map(|&position| columns[position].clone()).collect();
             let before = passed.as_ref().map_or(rows, Vec::len);
             let kept = (condition.pass)(read, before);
@@ -224,10 +242,8 @@ impl CsvReader {
             let kept = UInt32Array::from(kept);
             columns.iter_mut().flatten().for_each(|column| *column = dfc_batch::take(column, &kept));
         }
-        let columns = columns.into_iter().enumerate();
-        let columns: Vec<ArrayRef> = columns
-            .map(|(position, read)| read.unwrap_or_else(|| fields.column(position, passed.as_deref())))
-            .collect();
+        fields.read(0..csv.projection.len(), passed.as_deref(), &mut columns);
+        let columns: Vec<ArrayRef> = columns.into_iter().flatten().collect();
         let faults = fields.faults;
         let (seq, dialect) = (chunk.seq, csv.dialect.clone());
         let starts = self.index.starts.clone();
