@@ -91,7 +91,8 @@ fn a_key_comes_once_though_those_before_are_on_disk() {
     for keys in [vec![0], vec![1, 0], vec![]] {
         let plan = distinct(&keys, Vec::new());
         let expected = sorted(with_memory(&plan, batches(&mut rng), &schema, 1, None).unwrap());
-        for memory in LITTLE {
+        // A key takes a dozen bytes.
+        for memory in [LITTLE[0], 6_000] {
             // One task sees the rows in their order, so that the first of each key is known.
             let found = with_memory(&plan, batches(&mut rng), &schema, 1, Some(memory)).unwrap();
             assert!(sorted(found) == expected, "{memory} bytes by {keys:?}");
