@@ -103,7 +103,7 @@ impl PreparedAggregate for Fused {
         let mut context = Context::new(&built.pool, batch, self.env);
         context.columns = inputs.columns.as_ptr();
         // Entries hold addresses of this table's rows, and views of this batch: the cache is as old as the pass.
-        let mut cache = vec![0u64; CACHE_ENTRIES * self.entry_words];
+        let mut cache = vec![u64::MAX; CACHE_ENTRIES * self.entry_words];
         context.cache = match self.spec.keys.is_empty() {
             true => table.state_row(GroupIndex(0)),
             false => cache.as_mut_ptr().cast(),

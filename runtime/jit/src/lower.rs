@@ -14,6 +14,7 @@ mod expr;
 mod function;
 mod lanes;
 mod logic;
+mod registers;
 
 use std::collections::HashMap;
 use std::mem::offset_of;

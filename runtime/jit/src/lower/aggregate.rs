@@ -1,5 +1,7 @@
 //! The ending of a fused aggregate: the row's group is found and its states are updated in place.
 //!
+//! Without keys there is one group, whose states are held in registers (`registers`).
+//!
 //! Groups that were met lately stand in a small direct-mapped cache, by the registers of their keys (for a text column its view: within
 //! one batch equal views are equal texts). Only what misses it goes to the table, by a helper.
 
@@ -14,6 +16,7 @@ use dfc_table::{StateKind, StateLayout, StateSlot};
 
 use super::function::{Ending, output_values, outputs_fail, passed, pointer};
 use super::logic::infallible;
+use super::registers::{self, Cell, Cells};
 use super::{Binding, Lowerer, Unsupported, memory, text_of};
 use crate::context::Context;
 use crate::helpers;
@@ -35,14 +38,20 @@ pub(crate) struct UpdateStates<'s> {
     /// The group's state row if there are no keys, else the cache.
     base: Option<ir::Value>,
     table: Option<ir::Value>,
+    /// The states, if there are no keys.
+    held: Vec<Cells>,
+    /// What they take of the current block of rows.
+    gathered: Vec<Argument>,
 }
 
-/// An aggregate's argument on the current row.
-struct Argument {
+/// An aggregate's argument on the current row, or what is to be taken of those of a block.
+pub(super) struct Argument {
     /// The value, for all but `count()`.
-    val: Option<Val>,
-    /// Whether the row counts; `None`: always.
-    active: Option<ir::Value>,
+    pub(super) val: Option<Val>,
+    /// Whether the row counts, or any of the block; `None`: always.
+    pub(super) active: Option<ir::Value>,
+    /// How many rows count, if it is a block.
+    pub(super) rows: Option<ir::Value>,
 }
 
 impl<'s> UpdateStates<'s> {
@@ -56,7 +65,15 @@ impl<'s> UpdateStates<'s> {
         if let Some(key) = spec.keys.iter().find(|key| Kind::of(&key.ty.ty).is_none()) {
             return Err(Unsupported(text_of(key)));
         }
-        Ok(UpdateStates { spec, slots, cached_words: None, base: None, table: None })
+        Ok(UpdateStates {
+            spec,
+            slots,
+            cached_words: None,
+            base: None,
+            table: None,
+            held: Vec::new(),
+            gathered: Vec::new(),
+        })
     }
 
     /// Every expression over the aggregate's input.
@@ -86,10 +103,40 @@ impl Ending for UpdateStates<'_> {
         false
     }
 
-    fn prepare(&mut self, l: &mut Lowerer<'_>) -> Result<(), Unsupported> {
-        self.base = Some(pointer(l, offset_of!(Context, cache)));
-        self.table = Some(pointer(l, offset_of!(Context, table)));
+    fn in_blocks(&self, program: &Program) -> bool {
+        self.spec.keys.is_empty()
+            && !outputs_fail(program)
+            && registers::in_blocks(program, &self.spec.aggregates, &self.slots)
+    }
+
+    fn block(&mut self, l: &mut Lowerer<'_>, program: &Program, passed: Option<ir::Value>) -> Result<(), Unsupported> {
+        let aggregates = self.spec.aggregates.iter().zip(&self.slots);
+        let gathered = aggregates.map(|(aggregate, slot)| l.gather(program, aggregate, *slot, passed));
+        self.gathered = gathered.collect::<Result<_, _>>()?;
         Ok(())
+    }
+
+    fn settle(&mut self, l: &mut Lowerer<'_>) {
+        let gathered = std::mem::take(&mut self.gathered);
+        self.update_all(l, None, gathered);
+    }
+
+    fn prepare(&mut self, l: &mut Lowerer<'_>) -> Result<(), Unsupported> {
+        let base = pointer(l, offset_of!(Context, cache));
+        self.base = Some(base);
+        self.table = Some(pointer(l, offset_of!(Context, table)));
+        if self.spec.keys.is_empty() {
+            let states = self.slots.iter().enumerate();
+            self.held = states.map(|(number, slot)| Cells::held(l, base, *slot, self.kind(number))).collect();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, l: &mut Lowerer<'_>) {
+        let Some(base) = self.base else { return };
+        for (number, cells) in self.held.iter().enumerate() {
+            cells.put_back(l, base, self.slots[number], self.kind(number));
+        }
     }
 
     fn row(&mut self, l: &mut Lowerer<'_>, program: &Program, _kept: ir::Value) -> Result<(), Unsupported> {
@@ -106,46 +153,86 @@ impl Ending for UpdateStates<'_> {
         // Whatever may fail comes before the first state is touched.
         let mut keys = Vec::with_capacity(self.spec.keys.len());
         for key in &self.spec.keys {
-            keys.push(l.expr(key)?);
+            // The views of a column's texts are enough to find a group in the cache.
+            keys.push(if text_column(l, key).is_some() { None } else { Some(l.expr(key)?) });
         }
         let mut arguments = Vec::with_capacity(self.spec.aggregates.len());
         for aggregate in &self.spec.aggregates {
             arguments.push(argument(l, aggregate)?);
         }
         let (Some(base), Some(table)) = (self.base, self.table) else { return Ok(()) };
-        let state = if keys.is_empty() { base } else { self.find(l, base, table, &keys) };
-        for (number, argument) in arguments.into_iter().enumerate() {
-            let ty = self.spec.aggregates[number].args.first().map(|arg| &arg.ty.ty);
-            update(l, table, state, number, self.slots[number], ty, argument);
-        }
+        let state = if keys.is_empty() { None } else { Some(self.find(l, base, table, keys)?) };
+        self.update_all(l, state, arguments);
         Ok(())
     }
 }
 
 impl UpdateStates<'_> {
-    /// The address of the state row of the group with these keys.
-    fn find(&mut self, l: &mut Lowerer<'_>, cache: ir::Value, table: ir::Value, keys: &[Val]) -> ir::Value {
-        let types: Vec<&DataType> = self.spec.keys.iter().map(|key| &key.ty).collect();
-        let words = self.words(l, keys).filter(|words| words.len() <= CACHED_WORDS);
-        self.cached_words = words.as_ref().map(Vec::len);
-        let Some(words) = words else {
-            let slots = l.slots(keys, &types);
-            let found = l.call(&helpers::GROUP, &[l.context, table, slots]);
-            return found.unwrap_or(table);
-        };
-        // An entry: the key's words, then the state row's address (0 in an empty one).
-        let entry_bytes = (words.len() as i64 + 1) * 8;
-        let spread = l.int(SPREAD);
-        let mut hash = l.int(0);
-        for word in &words {
-            let mixed = l.b.ins().bxor(hash, *word);
-            let product = l.b.ins().imul(mixed, spread);
-            let distance = l.int(32);
-            let high = l.b.ins().ushr(product, distance);
-            hash = l.b.ins().bxor(product, high);
+    /// The form of an aggregate's argument.
+    fn kind(&self, number: usize) -> Option<Kind> {
+        self.spec.aggregates[number].args.first().and_then(|arg| Kind::of(&arg.ty.ty))
+    }
+
+    /// Updates the states of a group, or those in registers.
+    fn update_all(&self, l: &mut Lowerer<'_>, state: Option<ir::Value>, arguments: Vec<Argument>) {
+        let (Some(base), Some(table)) = (self.base, self.table) else { return };
+        let mut sums: Vec<Option<ir::Value>> = Vec::with_capacity(arguments.len());
+        for (number, argument) in arguments.into_iter().enumerate() {
+            let slot = self.slots[number];
+            let cells = match state {
+                Some(state) => Cells::of_row(state, slot),
+                None => self.held[number],
+            };
+            let sum = (0..number).find(|before| self.same_sum(*before, number)).and_then(|before| sums[before]);
+            let numbers: Vec<usize> =
+                (number..self.slots.len()).filter(|other| *other == number || self.same_sum(number, *other)).collect();
+            let place = Place { table, row: state.unwrap_or(base), numbers: &numbers, slot, cells, sum };
+            sums.push(update(l, place, self.kind(number), argument));
         }
-        let mask = l.int(CACHE_ENTRIES as i64 - 1);
-        let index = l.b.ins().band(hash, mask);
+    }
+
+    /// Whether two narrow sums take the same column of the same rows: then they are the same at any time, as are their carries.
+    fn same_sum(&self, one: usize, other: usize) -> bool {
+        let column = |number: usize| {
+            let (aggregate, slot) = (&self.spec.aggregates[number], self.slots[number]);
+            match (aggregate.args.first()?.kind.clone(), slot.kind) {
+                (ExprKind::Column(column), StateKind::NarrowSum | StateKind::NarrowMean) => {
+                    aggregate.filter.is_none().then_some(column)
+                }
+                _ => None,
+            }
+        };
+        column(one).is_some_and(|one| column(other) == Some(one))
+    }
+
+    /// The address of the state row of the group with these keys; those that are missing aren't computed yet.
+    fn find(
+        &mut self,
+        l: &mut Lowerer<'_>,
+        cache: ir::Value,
+        table: ir::Value,
+        keys: Vec<Option<Val>>,
+    ) -> Result<ir::Value, Unsupported> {
+        let types: Vec<&DataType> = self.spec.keys.iter().map(|key| &key.ty).collect();
+        let words = self.words(l, &keys).filter(|(words, _)| words.len() <= CACHED_WORDS);
+        self.cached_words = words.as_ref().map(|(words, _)| words.len());
+        let Some((words, never_all)) = words else {
+            let keys = self.whole(l, keys)?;
+            let slots = l.slots(&keys, &types);
+            let found = l.call(&helpers::GROUP, &[l.context, table, slots]);
+            return Ok(found.unwrap_or(table));
+        };
+        // An entry: the key's words, then the state row's address. All bits of an empty one are set.
+        let entry_bytes = (words.len() as i64 + 1) * 8;
+        // Products that don't wait for each other: the row's sums wait for its group.
+        let mut hash = l.int(0);
+        for (number, word) in words.iter().enumerate() {
+            let spread = l.int(SPREAD.rotate_left(8 * number as u32) | 1);
+            let product = l.b.ins().imul(*word, spread);
+            hash = l.b.ins().iadd(hash, product);
+        }
+        let distance = l.int(64 - i64::from(CACHE_ENTRIES.trailing_zeros()));
+        let index = l.b.ins().ushr(hash, distance);
         let size = l.int(entry_bytes);
         let offset = l.b.ins().imul(index, size);
         let entry = l.b.ins().iadd(cache, offset);
@@ -158,17 +245,24 @@ impl UpdateStates<'_> {
             let bits = l.b.ins().bxor(there, *word);
             differs = l.b.ins().bor(differs, bits);
         }
-        let same = l.b.ins().icmp(IntCC::Equal, differs, zero);
-        let filled = l.b.ins().icmp(IntCC::NotEqual, known, zero);
-        let hit = l.b.ins().band(same, filled);
+        let mut hit = l.b.ins().icmp(IntCC::Equal, differs, zero);
+        if !never_all {
+            let empty = l.int(-1);
+            let filled = l.b.ins().icmp(IntCC::NotEqual, known, empty);
+            hit = l.b.ins().band(hit, filled);
+        }
         let (miss, done) = (l.b.create_block(), l.b.create_block());
         let state = l.b.append_block_param(done, types::I64);
+        l.b.set_cold_block(miss);
         l.b.ins().brif(hit, done, &[known.into()], miss, &[]);
         l.b.switch_to_block(miss);
-        let found = match (keys, &types[..]) {
+        let scope = l.scope();
+        let keys = self.whole(l, keys)?;
+        l.leave(scope);
+        let found = match (&keys[..], &types[..]) {
             ([key], [ty]) if is_word(ty) => l.call(&helpers::GROUP_OF_WORD, &[table, key.value]),
             _ => {
-                let slots = l.slots(keys, &types);
+                let slots = l.slots(&keys, &types);
                 l.call(&helpers::GROUP, &[l.context, table, slots])
             }
         };
@@ -179,41 +273,67 @@ impl UpdateStates<'_> {
         l.b.ins().store(memory(), found, entry, state_at);
         l.b.ins().jump(done, &[found.into()]);
         l.b.switch_to_block(done);
-        state
+        Ok(state)
     }
 
-    /// Words that are equal only for equal keys within a batch; `None` where a key is a text that was made here, whose address says nothing.
-    fn words(&self, l: &mut Lowerer<'_>, keys: &[Val]) -> Option<Vec<ir::Value>> {
-        let mut words = Vec::new();
+    /// All keys: those that weren't computed yet are read now.
+    fn whole(&self, l: &mut Lowerer<'_>, keys: Vec<Option<Val>>) -> Result<Vec<Val>, Unsupported> {
+        let keys = keys.into_iter().zip(&self.spec.keys);
+        keys.map(|(key, expr)| key.map_or_else(|| l.expr(expr), Ok)).collect()
+    }
+
+    /// Words that are equal only for equal keys within a batch, and whether one of them never has all bits set; `None` where a key is a text that
+    /// was made here, whose address says nothing.
+    fn words(&self, l: &mut Lowerer<'_>, keys: &[Option<Val>]) -> Option<(Vec<ir::Value>, bool)> {
+        let (mut words, mut never_all) = (Vec::new(), false);
         let zero = l.int(0);
         for (val, expr) in keys.iter().zip(&self.spec.keys) {
-            let mut of_key = match Kind::of(&expr.ty.ty)? {
-                Kind::Text => {
-                    let ExprKind::Column(column) = expr.kind else { return None };
-                    let Binding::Input(input) = l.bindings[column].0 else { return None };
+            let (mut of_key, valid) = match val {
+                None => {
+                    let input = text_column(l, expr)?;
+                    // No text is so long.
+                    never_all = true;
                     let (low, high) = l.view_words(input);
-                    vec![low, high]
+                    (vec![low, high], l.input_valid(input))
                 }
-                Kind::Wide => {
-                    let (low, high) = l.b.ins().isplit(val.value);
-                    vec![low, high]
-                }
-                Kind::Bool => vec![l.b.ins().uextend(types::I64, val.value)],
-                kind if kind.is_float() => {
-                    vec![l.b.ins().bitcast(types::I64, ir::MemFlagsData::new(), val.value)]
-                }
-                _ => vec![val.value],
+                Some(val) => (register_words(l, Kind::of(&expr.ty.ty)?, val)?, val.valid),
             };
-            if let Some(valid) = val.valid {
+            if let Some(valid) = valid {
                 for word in &mut of_key {
                     *word = l.b.ins().select(valid, *word, zero);
                 }
                 of_key.push(l.b.ins().uextend(types::I64, valid));
+                never_all = true;
             }
             words.extend(of_key);
         }
-        Some(words)
+        Some((words, never_all))
     }
+}
+
+/// The batch's text column that a key is.
+fn text_column(l: &Lowerer<'_>, key: &Expr) -> Option<usize> {
+    match (Kind::of(&key.ty.ty)?, &key.kind) {
+        (Kind::Text, ExprKind::Column(column)) => match l.bindings.get(*column)?.0 {
+            Binding::Input(input) => Some(input),
+            Binding::Known(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// A key's register as words; `None` for a text's.
+fn register_words(l: &mut Lowerer<'_>, kind: Kind, val: &Val) -> Option<Vec<ir::Value>> {
+    Some(match kind {
+        Kind::Text => return None,
+        Kind::Wide => {
+            let (low, high) = l.b.ins().isplit(val.value);
+            vec![low, high]
+        }
+        Kind::Bool => vec![l.b.ins().uextend(types::I64, val.value)],
+        kind if kind.is_float() => vec![l.b.ins().bitcast(types::I64, ir::MemFlagsData::new(), val.value)],
+        _ => vec![val.value],
+    })
 }
 
 /// Whether a key of this type alone is the eight bytes of its register.
@@ -230,7 +350,7 @@ fn argument(l: &mut Lowerer<'_>, aggregate: &Aggregate) -> Result<Argument, Unsu
         }
         None => None,
     };
-    let Some(arg) = aggregate.args.first() else { return Ok(Argument { val: None, active: counts }) };
+    let Some(arg) = aggregate.args.first() else { return Ok(Argument { val: None, active: counts, rows: None }) };
     let kind = Kind::of(&arg.ty.ty);
     // `count(x)` needs to know no more than whether there is an x.
     let Some(kind) = kind else {
@@ -240,11 +360,11 @@ fn argument(l: &mut Lowerer<'_>, aggregate: &Aggregate) -> Result<Argument, Unsu
         }
         let null = l.expr(&null)?;
         let there = l.not(null.value);
-        return Ok(Argument { val: None, active: l.both(counts, Some(there)) });
+        return Ok(Argument { val: None, active: l.both(counts, Some(there)), rows: None });
     };
     let Some(counts) = counts.filter(|_| !infallible(arg)) else {
         let val = l.expr(arg)?;
-        return Ok(Argument { val: Some(val), active: l.both(counts, val.valid) });
+        return Ok(Argument { val: Some(val), active: l.both(counts, val.valid), rows: None });
     };
     // Not computed where it doesn't count: it may fail there.
     let meeting = l.meeting(kind, true);
@@ -259,24 +379,34 @@ fn argument(l: &mut Lowerer<'_>, aggregate: &Aggregate) -> Result<Argument, Unsu
     l.meet(&meeting, val);
     l.leave(scope);
     let val = l.arrive(&meeting);
-    Ok(Argument { val: Some(val), active: val.valid })
+    Ok(Argument { val: Some(val), active: val.valid, rows: None })
 }
 
-/// Updates one aggregate's state: without a branch, except where a sum passes its bits.
-fn update(
-    l: &mut Lowerer<'_>,
+/// The state of one aggregate.
+struct Place<'n> {
     table: ir::Value,
-    state: ir::Value,
-    number: usize,
+    /// The group's row.
+    row: ir::Value,
+    /// The aggregate's, and those of later ones that have the same sum.
+    numbers: &'n [usize],
     slot: StateSlot,
-    ty: Option<&Type>,
-    argument: Argument,
-) {
-    let at = slot.offset as i32;
-    let Argument { val, active } = argument;
-    let kind = ty.and_then(Kind::of);
+    cells: Cells,
+    /// Its sum with this argument, if an earlier one has it.
+    sum: Option<ir::Value>,
+}
+
+/// Updates one aggregate's state: without a branch, except where a sum passes its bits. `kind` is its argument's. Gives a narrow sum as it is now.
+fn update(l: &mut Lowerer<'_>, place: Place<'_>, kind: Option<Kind>, argument: Argument) -> Option<ir::Value> {
+    let Place { table, row, numbers, slot, cells, sum } = place;
+    let Argument { val, active, rows } = argument;
+    let value = cells.value;
+    if let Some(sum) = sum {
+        value.set(l, sum, None);
+        note(l, &cells, slot, active, rows);
+        return Some(sum);
+    }
     match (slot.kind, val, kind) {
-        (StateKind::Count, ..) => add_count(l, state, at, active),
+        (StateKind::Count, ..) => add_count(l, value, active, rows),
         (StateKind::Sum | StateKind::Mean, Some(val), Some(kind)) => {
             let wide = match kind {
                 Kind::Wide => val.value,
@@ -290,14 +420,14 @@ fn update(
                 }
                 None => wide,
             };
-            let before = l.b.ins().load(types::I128, memory(), state, at);
+            let before = value.get(l, types::I128, None);
             let sum = if kind == Kind::Wide {
                 let (sum, overflow) = l.b.ins().sadd_overflow(before, addend);
                 let (broken, whole) = (l.b.create_block(), l.b.create_block());
                 l.b.set_cold_block(broken);
                 l.b.ins().brif(overflow, broken, &[], whole, &[]);
                 l.b.switch_to_block(broken);
-                let number = l.int(number as i64);
+                let number = l.int(numbers[0] as i64);
                 l.call(&helpers::SUM_OVERFLOW, &[l.context, l.row, number]);
                 l.b.ins().jump(l.fail, &[]);
                 l.b.switch_to_block(whole);
@@ -305,8 +435,8 @@ fn update(
             } else {
                 l.b.ins().iadd(before, addend)
             };
-            l.b.ins().store(memory(), sum, state, at);
-            note(l, state, slot, active);
+            value.set(l, sum, None);
+            note(l, &cells, slot, active, rows);
         }
         (StateKind::NarrowSum | StateKind::NarrowMean, Some(val), _) => {
             let addend = match active {
@@ -316,34 +446,35 @@ fn update(
                 }
                 None => val.value,
             };
-            let before = l.b.ins().load(types::I64, memory(), state, at);
+            let before = value.get(l, types::I64, None);
             let (sum, overflow) = l.b.ins().sadd_overflow(before, addend);
             let (full, whole) = (l.b.create_block(), l.b.create_block());
             let now = l.b.append_block_param(whole, types::I64);
             l.b.set_cold_block(full);
             l.b.ins().brif(overflow, full, &[], whole, &[sum.into()]);
             l.b.switch_to_block(full);
-            let number = l.int(number as i64);
-            l.call(&helpers::CARRY, &[table, state, number, before]);
+            for number in numbers {
+                let number = l.int(*number as i64);
+                l.call(&helpers::CARRY, &[table, row, number, before]);
+            }
             l.b.ins().jump(whole, &[addend.into()]);
             l.b.switch_to_block(whole);
-            l.b.ins().store(memory(), now, state, at);
-            note(l, state, slot, active);
+            value.set(l, now, None);
+            note(l, &cells, slot, active, rows);
+            return Some(now);
         }
         (StateKind::SumFloat | StateKind::MeanFloat, Some(val), _) => {
-            let before = l.b.ins().load(types::F64, memory(), state, at);
+            let before = value.get(l, types::F64, None);
             let mut sum = l.b.ins().fadd(before, val.value);
             if let Some(active) = active {
                 sum = l.b.ins().select(active, sum, before);
             }
-            l.b.ins().store(memory(), sum, state, at);
-            note(l, state, slot, active);
+            value.set(l, sum, None);
+            note(l, &cells, slot, active, rows);
         }
         (StateKind::Least(_) | StateKind::Largest(_), Some(val), Some(kind)) => {
             let least = matches!(slot.kind, StateKind::Least(_));
-            let place = l.int(at.into());
-            let place = l.b.ins().iadd(state, place);
-            let before = l.load(kind, place, memory());
+            let before = value.get(l, kind.register(), Some(kind));
             let better = match (kind.is_float(), least) {
                 (true, true) => l.b.ins().fcmp(FloatCC::LessThan, val.value, before),
                 (true, false) => l.b.ins().fcmp(FloatCC::GreaterThan, val.value, before),
@@ -357,46 +488,49 @@ fn update(
                     l.b.ins().icmp(code, val.value, before)
                 }
             };
-            let seen = l.b.ins().load(types::I8, memory(), state, slot.second as i32);
-            let first = l.not(seen);
-            let mut taken = l.b.ins().bor(better, first);
+            let mut taken = better;
+            if let Some(seen) = cells.second {
+                let seen = seen.get(l, types::I8, None);
+                let first = l.not(seen);
+                taken = l.b.ins().bor(better, first);
+            }
             if let Some(active) = active {
                 taken = l.b.ins().band(taken, active);
             }
             let kept = l.b.ins().select(taken, val.value, before);
-            l.store(kind, kept, place, 0);
-            note(l, state, slot, active);
+            value.set(l, kept, Some(kind));
+            note(l, &cells, slot, active, rows);
         }
         // `UpdateStates::new` refuses side states; all but `count` have an argument.
         _ => {}
     }
+    None
 }
 
-fn add_count(l: &mut Lowerer<'_>, state: ir::Value, at: i32, active: Option<ir::Value>) {
-    let count = l.b.ins().load(types::I64, memory(), state, at);
-    let one = match active {
-        Some(active) => l.b.ins().uextend(types::I64, active),
-        None => l.int(1),
+/// Adds the rows that count: `rows`, or 1 where `active`.
+fn add_count(l: &mut Lowerer<'_>, cell: Cell, active: Option<ir::Value>, rows: Option<ir::Value>) {
+    let count = cell.get(l, types::I64, None);
+    let more = match (rows, active) {
+        (Some(rows), _) => rows,
+        (None, Some(active)) => l.b.ins().uextend(types::I64, active),
+        (None, None) => l.int(1),
     };
-    let count = l.b.ins().iadd(count, one);
-    l.b.ins().store(memory(), count, state, at);
+    let count = l.b.ins().iadd(count, more);
+    cell.set(l, count, None);
 }
 
 /// Notes that there was a value.
-fn note(l: &mut Lowerer<'_>, state: ir::Value, slot: StateSlot, active: Option<ir::Value>) {
-    let second = slot.second as i32;
+fn note(l: &mut Lowerer<'_>, cells: &Cells, slot: StateSlot, active: Option<ir::Value>, rows: Option<ir::Value>) {
+    let Some(second) = cells.second else { return };
     if matches!(slot.kind, StateKind::Mean | StateKind::MeanFloat | StateKind::NarrowMean) {
-        return add_count(l, state, second, active);
-    }
-    if slot.second == slot.offset {
-        return;
+        return add_count(l, second, active, rows);
     }
     let seen = match active {
         Some(active) => {
-            let before = l.b.ins().load(types::I8, memory(), state, second);
+            let before = second.get(l, types::I8, None);
             l.b.ins().bor(before, active)
         }
         None => l.flag(true),
     };
-    l.b.ins().store(memory(), seen, state, second);
+    second.set(l, seen, None);
 }

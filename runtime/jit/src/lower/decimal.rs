@@ -100,15 +100,21 @@ impl Lowerer<'_> {
         r: ir::Value,
         valid: Option<ir::Value>,
     ) -> ir::Value {
-        let (l, r) = (self.at_width(l, MAX_PRECISION), self.at_width(r, MAX_PRECISION));
-        let (small_l, small_r) = (self.fits_64_bits(l), self.fits_64_bits(r));
-        let small = self.b.ins().band(small_l, small_r);
+        let small = [l, r].map(|value| self.fits_64_bits(value));
+        let small = self.both(small[0], small[1]);
         let (fast, slow, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         let product = self.b.append_block_param(done, types::I128);
         self.b.set_cold_block(slow);
+        let small = small.unwrap_or_else(|| self.flag(true));
         self.b.ins().brif(small, fast, &[], slow, &[]);
         self.b.switch_to_block(fast);
-        let value = self.b.ins().imul(l, r);
+        // Two registers of 64 bits are multiplied by one instruction.
+        let [low_l, low_r] = [l, r].map(|value| {
+            let wide = self.b.func.dfg.value_type(value) == types::I128;
+            let low = if wide { self.b.ins().isplit(value).0 } else { value };
+            self.b.ins().sextend(types::I128, low)
+        });
+        let value = self.b.ins().imul(low_l, low_r);
         self.b.ins().jump(done, &[value.into()]);
         self.b.switch_to_block(slow);
         let value = self.decimal_helper(BinaryOp::Mul, left, right, result, l, r, valid);
@@ -117,11 +123,14 @@ impl Lowerer<'_> {
         product
     }
 
-    /// Whether a 128-bit value is the sign extension of its low half.
-    fn fits_64_bits(&mut self, value: ir::Value) -> ir::Value {
+    /// Whether a 128-bit value is the sign extension of its low half; `None`: it is one of 64 bits.
+    fn fits_64_bits(&mut self, value: ir::Value) -> Option<ir::Value> {
+        if self.b.func.dfg.value_type(value) != types::I128 {
+            return None;
+        }
         let (low, high) = self.b.ins().isplit(value);
         let sign = self.b.ins().sshr_imm_u(low, 63);
-        self.b.ins().icmp(IntCC::Equal, high, sign)
+        Some(self.b.ins().icmp(IntCC::Equal, high, sign))
     }
 
     /// A mantissa in the register for so many digits.

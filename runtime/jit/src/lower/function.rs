@@ -62,7 +62,7 @@ pub(crate) trait Ending {
     fn columns(&self, program: &Program) -> Vec<usize>;
     /// Whether it may drop or reject rows.
     fn selective(&self, program: &Program) -> bool;
-    /// Whether the rows that are kept are written down.
+    /// Whether the rows that are kept are counted and written down.
     fn wants_selection(&self) -> bool {
         true
     }
@@ -70,14 +70,24 @@ pub(crate) trait Ending {
     fn in_blocks(&self, _program: &Program) -> bool {
         false
     }
-    /// Code for a block of rows, all of which are kept.
-    fn block(&mut self, _lowerer: &mut Lowerer<'_>, _program: &Program) -> Result<(), Unsupported> {
+    /// Code for a block of rows: for those that have `passed`, if that isn't all. Of an ending that wants the selection it is only asked where
+    /// all pass. The block may be in doubt, so nothing that counts is done with it yet.
+    fn block(
+        &mut self,
+        _lowerer: &mut Lowerer<'_>,
+        _program: &Program,
+        _passed: Option<ir::Value>,
+    ) -> Result<(), Unsupported> {
         Ok(())
     }
+    /// Code for a block behind that, once it is in no doubt.
+    fn settle(&mut self, _lowerer: &mut Lowerer<'_>) {}
     /// Code before the loop.
     fn prepare(&mut self, lowerer: &mut Lowerer<'_>) -> Result<(), Unsupported>;
     /// Code for a row, `kept` of which were kept before.
     fn row(&mut self, lowerer: &mut Lowerer<'_>, program: &Program, kept: ir::Value) -> Result<(), Unsupported>;
+    /// Code behind the loop.
+    fn finish(&mut self, _lowerer: &mut Lowerer<'_>) {}
 }
 
 /// Builds the function.
@@ -139,8 +149,11 @@ pub(crate) fn build(
         let address = l.b.ins().iadd(selection, offset);
         l.b.ins().istore32(memory(), row, address, 0);
     }
-    let one = l.int(1);
-    let more_kept = l.b.ins().iadd(kept, one);
+    let mut more_kept = kept;
+    if ending.wants_selection() {
+        let one = l.int(1);
+        more_kept = l.b.ins().iadd(kept, one);
+    }
     l.b.ins().jump(next, &[more_kept.into()]);
 
     l.b.switch_to_block(fail);
@@ -162,6 +175,7 @@ pub(crate) fn build(
     l.b.ins().jump(head, &[next_row.into(), next_kept.into()]);
 
     l.b.switch_to_block(exit);
+    ending.finish(&mut l);
     l.b.ins().store(memory(), kept, context, offset_of!(Context, kept) as i32);
     l.b.ins().return_(&[]);
     l.b.seal_all_blocks();
@@ -205,8 +219,9 @@ fn blocks(
         let truth = l.truth(val);
         passed = l.both(passed, Some(truth));
     }
-    if passed.is_none() {
-        ending.block(l, program)?;
+    let selected = passed.filter(|_| ending.wants_selection());
+    if selected.is_none() {
+        ending.block(l, program, passed)?;
     }
     if let Some(doubt) = l.doubt.take() {
         let sure = l.b.create_block();
@@ -214,10 +229,11 @@ fn blocks(
         l.b.ins().brif(any, leave, &[], sure, &[]);
         l.b.switch_to_block(sure);
     }
-    match passed {
+    match selected {
         Some(passed) => select_block(l, passed, selection, kept, next),
         None => {
-            let more = l.b.ins().iadd(kept, size);
+            ending.settle(l);
+            let more = if ending.wants_selection() { l.b.ins().iadd(kept, size) } else { kept };
             l.b.ins().jump(next, &[more.into()]);
         }
     }
@@ -399,7 +415,7 @@ impl Ending for WriteOutputs {
         fit && computed == program.steps.is_empty()
     }
 
-    fn block(&mut self, l: &mut Lowerer<'_>, program: &Program) -> Result<(), Unsupported> {
+    fn block(&mut self, l: &mut Lowerer<'_>, program: &Program, _passed: Option<ir::Value>) -> Result<(), Unsupported> {
         for (plan, expr) in self.plans.iter().zip(&program.outputs) {
             let OutputPlan::Computed { buffer, kind, nullable } = plan else { continue };
             let (values, validity) = self.buffers[*buffer];

@@ -58,7 +58,7 @@ fn way(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Way> {
 }
 
 /// A register of values as they stand in memory; `None` for what doesn't stand there in lanes.
-fn lane(kind: Kind) -> Option<ir::Type> {
+pub(super) fn lane(kind: Kind) -> Option<ir::Type> {
     Some(match kind {
         Kind::Int(int) => match int.bits() {
             8 => types::I8X16,
@@ -313,7 +313,7 @@ impl Lowerer<'_> {
 
     /// One register of an expression's values, which is in doubt where one is infinite or no number. What goes wrong before the last
     /// operator of sums and products stays so to the end.
-    fn finite_lanes(&mut self, expr: &Expr, lane: ir::Type, group: i32) -> Result<ir::Value, Unsupported> {
+    pub(super) fn finite_lanes(&mut self, expr: &Expr, lane: ir::Type, group: i32) -> Result<ir::Value, Unsupported> {
         let value = self.lanes(expr, lane, group)?;
         if !lane.lane_type().is_float() || matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Column(_)) {
             return Ok(value);
@@ -420,7 +420,7 @@ impl Lowerer<'_> {
     }
 
     /// Where an expression has a value, as a mask; `None`: everywhere.
-    fn block_valid(&mut self, expr: &Expr) -> Option<ir::Value> {
+    pub(super) fn block_valid(&mut self, expr: &Expr) -> Option<ir::Value> {
         match &expr.kind {
             ExprKind::Column(index) => self.column_valid(*index),
             ExprKind::Unary(_, operand) => self.block_valid(operand),
@@ -479,7 +479,7 @@ impl Lowerer<'_> {
 }
 
 /// Registers that a block takes.
-fn groups(lane: ir::Type) -> i32 {
+pub(super) fn groups(lane: ir::Type) -> i32 {
     ROWS as i32 / lane.lane_count() as i32
 }
 

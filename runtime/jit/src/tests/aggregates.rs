@@ -4,7 +4,8 @@ use dfc_batch::{Batch, ColumnBuilder, RowError, value_at};
 use dfc_eval::EvalError;
 use dfc_ir::plan::{AggFunction, Aggregate};
 use dfc_ir::stage::AggregateSpec;
-use dfc_ir::{DataType, Expr, Field, Schema, Site, Type, Value};
+use dfc_ir::types::IntType;
+use dfc_ir::{BinaryOp, DataType, Expr, ExprKind, Field, Program, Schema, Site, Step, Type, Value};
 
 use super::agreement::{same, seeds};
 use crate::testing::{self, Random};
@@ -107,5 +108,93 @@ fn narrow_sums_are_carried() {
         let largest = i128::from(i64::MAX);
         let passes = |value: &Value| matches!(value, Value::Decimal(sum) if sum.abs() > largest);
         assert_eq!(found.0.iter().flatten().flatten().any(passes), !keys.is_empty());
+    }
+}
+
+/// Without keys states are held in registers, and filled from blocks of rows where nothing but whole numbers is asked for: all types that
+/// stand in lanes, with and without nulls, behind filters and conditions of their own, in batches around the ends of blocks.
+#[test]
+fn blocks_of_rows_fill_states_without_keys() {
+    let random = &mut Random::new(77);
+    let types = [
+        Type::Int(IntType::I8),
+        Type::Int(IntType::U8),
+        Type::Int(IntType::I16),
+        Type::Int(IntType::U16),
+        Type::Int(IntType::I32),
+        Type::Int(IntType::U32),
+        Type::INT64,
+        Type::Int(IntType::U64),
+        Type::Decimal(15, 2),
+        Type::Decimal(18, 2),
+        Type::Date,
+        Type::Timestamp,
+        Type::Float64,
+    ];
+    for ty in types {
+        for nullable in [false, true] {
+            let inputs =
+                vec![DataType { ty: ty.clone(), nullable }, DataType::of(Type::Date), DataType::of(Type::String)];
+            let [value, day, text] = [0, 1, 2].map(|k| Expr::column(k, inputs[k].clone()));
+            let compare = |left: &Expr, op: BinaryOp, right: Value<'static>, ty: Type| {
+                let right = Box::new(Expr::literal(right, DataType::of(ty)));
+                let kind = ExprKind::Binary(op, Box::new(left.clone()), right);
+                Expr { kind, ty: DataType::of(Type::Bool), site: Site(1) }
+            };
+            let late = compare(&day, BinaryOp::Gt, Value::Date(0), Type::Date);
+            let never = compare(&text, BinaryOp::Eq, Value::str("nobody has this"), Type::String);
+            let some = compare(&text, BinaryOp::Ne, Value::str(""), Type::String);
+            let aggregate = |function, ty: Type, filter: Option<&Expr>| Aggregate {
+                function,
+                args: if function == AggFunction::Count && filter.is_none() { Vec::new() } else { vec![value.clone()] },
+                filter: filter.cloned(),
+                ty: DataType::optional(ty),
+                site: Site(2),
+            };
+            let sums = match &ty {
+                Type::Decimal(_, scale) => Some((Type::Decimal(38, *scale), Type::Decimal(38, *scale))),
+                Type::Int(_) => Some((Type::INT64, Type::Float64)),
+                Type::Float64 => Some((Type::Float64, Type::Float64)),
+                _ => None,
+            };
+            let mut aggregates = Vec::new();
+            for condition in [None, Some(&late), Some(&some)] {
+                aggregates.push(aggregate(AggFunction::Count, Type::INT64, condition));
+                aggregates.push(aggregate(AggFunction::Min, ty.clone(), condition));
+                aggregates.push(aggregate(AggFunction::Max, ty.clone(), condition));
+                if let Some((sum, mean)) = sums.clone().filter(|_| ty != Type::Int(IntType::U64)) {
+                    aggregates.push(aggregate(AggFunction::Sum, sum, condition));
+                    aggregates.push(aggregate(AggFunction::Avg, mean, condition));
+                }
+            }
+            let alone: Vec<Vec<Aggregate>> = aggregates.iter().map(|one| vec![one.clone()]).collect();
+            for aggregates in [vec![aggregates]].into_iter().chain([alone]).flatten() {
+                let fields = aggregates.iter().enumerate().map(|(n, a)| Field::new(format!("a{n}"), a.ty.clone()));
+                let output = Schema { fields: fields.collect() };
+                let (inputs, keys) = (inputs.clone(), Vec::new());
+                let spec = AggregateSpec { node: "blocks".into(), inputs, keys, aggregates, output };
+                for conditions in [vec![], vec![&late], vec![&late, &some], vec![&never]] {
+                    let program = Program {
+                        steps: conditions.into_iter().cloned().map(Step::Filter).collect(),
+                        ..crate::fused::identity(&spec)
+                    };
+                    let (jit, report) = prepare_aggregate(Some(&program), &spec, Tier::Jit, Env::default());
+                    assert!(report.not_compiled.is_empty(), "{:?}", report.not_compiled);
+                    let (oracle, _) = prepare_aggregate(Some(&program), &spec, Tier::Interpreter, Env::default());
+                    let sizes = [random.below(40), 0, 16, 31, 33, 100];
+                    let batches = sizes.map(|rows| testing::batch(random, &program.inputs, rows));
+                    let (found, expected) = (run(&*jit, &spec, &batches), run(&*oracle, &spec, &batches));
+                    let show = || format!("{program:?} {spec:?}");
+                    assert_eq!(found.1, expected.1, "{}", show());
+                    match (found.0, expected.0) {
+                        (Ok(rows), Ok(expected)) => {
+                            let all = rows[0].iter().zip(&expected[0]).all(|(a, b)| same(a, b));
+                            assert!(all, "blocks {rows:?}, interpreted {expected:?}, {}", show());
+                        }
+                        (rows, expected) => assert_eq!(rows, expected, "{}", show()),
+                    }
+                }
+            }
+        }
     }
 }
