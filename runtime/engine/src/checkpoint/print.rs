@@ -31,7 +31,7 @@ pub(crate) fn print(plan: &StagePlan, parameters: &[(String, String)]) -> PlanPr
     for (index, stage) in plan.stages.iter().enumerate() {
         match &stage.input {
             StageInput::Source { node, spec, .. } => {
-                let depends = format!("{} {:?} {:?}", spec.connector, spec.options, spec.schema);
+                let depends = format!("{} {:?} {:?}", spec.connector, given(&spec.options), spec.schema);
                 add(node, called(&spec.connector, &spec.options), depends);
             }
             StageInput::Exchange { id, schema } => {
@@ -61,7 +61,7 @@ pub(crate) fn print(plan: &StagePlan, parameters: &[(String, String)]) -> PlanPr
                     add(&format!("join table {table} of stage {index}"), "join table".into(), depends);
                 }
                 StageOutput::Sink { node, spec, .. } => {
-                    let depends = format!("{} {:?} {:?}", spec.connector, spec.options, stage.schema);
+                    let depends = format!("{} {:?} {:?}", spec.connector, given(&spec.options), stage.schema);
                     add(node, called(&spec.connector, &spec.options), depends);
                 }
             }
@@ -73,6 +73,12 @@ pub(crate) fn print(plan: &StagePlan, parameters: &[(String, String)]) -> PlanPr
         add(&format!("--set {name}"), PARAMETER.into(), value);
     }
     PlanPrint { job: plan.job.name.clone(), operators }
+}
+
+/// Without what nobody said: a later dfc with a parameter more goes on from checkpoints of before.
+fn given(options: &Options) -> Options {
+    let said = options.iter().filter(|(_, value)| **value != OptionValue::Absent);
+    said.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// What doesn't fit any more, each in a sentence. Empty: the checkpoint can be gone on from.
@@ -158,4 +164,17 @@ fn hash(text: &str) -> String {
     }
     digest.update(rest.as_bytes());
     digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_nobody_gives_changes_no_print() {
+        let said = ("path".to_owned(), OptionValue::Name("a".into()));
+        let old: Options = [said.clone()].into_iter().collect();
+        let new: Options = [said, ("suffix".to_owned(), OptionValue::Absent)].into_iter().collect();
+        assert_eq!(given(&new), old);
+    }
 }

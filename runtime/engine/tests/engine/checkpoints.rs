@@ -2,8 +2,8 @@
 //! that are away, answers that are lost and spools that can't be closed.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use dfc_checkpoint::Place;
 use dfc_engine::{Checkpointing, Event, Observer, Progress, RunError, RunOptions, Start, run_with};
