@@ -31,12 +31,14 @@ mod cases {
     mod robust;
     mod schemas;
     mod state;
+    mod timeline;
     mod traps;
 }
 mod crash {
     mod beside;
     mod drill;
     mod kills;
+    mod notes;
     mod points;
     mod resume;
     mod spill;

@@ -8,6 +8,7 @@ pub mod python;
 pub mod random;
 pub mod s3;
 pub mod session;
+pub mod slow;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
 //! Looks at everything that a checkpoint names, byte by byte. It may not know what the state means: only that it is what was written.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dfc_epoch::SpoolFile;
+use dfc_epoch::{Sealed, SpoolFile};
 
 use crate::error::{Damaged, Error};
 use crate::manifest::Manifest;
@@ -98,27 +98,34 @@ impl Checkpoints {
             // What is in the target is needed no more: its spool may be gone, or hold something else under the same name.
             let done = applied.done(&manifest.lineage, sink);
             let needed = sink.sealed.iter().filter(|epoch| epoch.number > done);
-            for file in needed.flat_map(|epoch| &epoch.files) {
-                let mut found = self.spooled(&sink.node, file);
-                // What isn't on this machine is fetched from where its copy is.
-                if found.wrong.is_some() && self.copy_is_whole(&sink.node, file)? == Some(true) {
-                    found.wrong = None;
+            for epoch in needed {
+                for (at, file) in epoch.files.iter().enumerate() {
+                    let mut found = self.spooled(&sink.node, file, given_name(epoch, at));
+                    // What isn't on this machine is fetched from where its copy is.
+                    if found.wrong.is_some() && self.copy_is_whole(&sink.node, file)? == Some(true) {
+                        found.wrong = None;
+                    }
+                    findings.push(found);
                 }
-                findings.push(found);
             }
         }
         if applied.finished(&manifest.lineage) < manifest.number {
             let files = manifest.rejects.sealed.iter().flat_map(|epoch| &epoch.files);
-            findings.extend(files.map(|file| self.spooled("rejects", file)));
+            findings.extend(files.map(|file| self.spooled("rejects", file, None)));
         }
         Ok(findings)
     }
 
-    fn spooled(&self, sink: &str, file: &SpoolFile) -> Finding {
+    /// `given`: the name below the target's folder that a part of a folder gets when its epoch is applied.
+    fn spooled(&self, sink: &str, file: &SpoolFile, given: Option<&Path>) -> Finding {
         let mut path = self.spool_folder(sink).join(&file.path);
-        // In its last steps a run gives what it has written its final name.
+        // It is given its final name before that is noted: whoever was killed in between has noted nothing.
         let is_there = |path: &Path| self.disk().len(path).is_ok();
-        if let Some(shown) = final_name(&path).filter(|shown| !is_there(&path) && is_there(shown)) {
+        let shown = match given {
+            Some(given) => path.parent().and_then(Path::parent).map(|folder| folder.join(given)),
+            None => final_name(&path),
+        };
+        if let Some(shown) = shown.filter(|shown| !is_there(&path) && is_there(shown)) {
             path = shown;
         }
         let finding = |wrong| Finding { place: path.display().to_string(), bytes: file.to - file.from, wrong };
@@ -143,6 +150,12 @@ impl Checkpoints {
         let wrong = format!("bytes {} to {} don't have the check sum that the manifest says", file.from, file.to);
         finding((!right).then_some(wrong))
     }
+}
+
+/// The name below its target's folder that a part is given when its epoch is applied, where its sink says so.
+fn given_name(epoch: &Sealed, at: usize) -> Option<&Path> {
+    let name = Path::new(epoch.state.get("names")?.get(at)?.as_str()?);
+    name.components().all(|part| matches!(part, Component::Normal(_))).then_some(name)
 }
 
 /// The name that a file with a hidden one, `.NAME.dfc-LINEAGE.part`, is given when it is whole.

@@ -79,3 +79,20 @@ pub enum Ledger {
     /// It can neither remember nor repeat (standard output).
     Forgetful,
 }
+
+/// What a sink has removed when it was opened: what runs of the same lineage had written since the checkpoint (D12, D14).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Residue {
+    /// Files that were removed, or cut back.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Residue {
+    /// One more file.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes += bytes;
+    }
+}

@@ -30,7 +30,7 @@ mod text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-pub use epoch::{Ledger, Next, Positions, Sealed, SinkEpochs, SinkResume, SplitPosition, SpoolFile, Wake};
+pub use epoch::{Ledger, Next, Positions, Residue, Sealed, SinkEpochs, SinkResume, SplitPosition, SpoolFile, Wake};
 
 pub use filter::{Bounds, Condition, Possible, RowFilter};
 
@@ -229,6 +229,11 @@ pub trait Sink: Send + Sync {
     /// Whether its rows become visible only with [`Sink::finish`]: then every epoch is needed until then; otherwise until it was applied.
     fn visible_at_end(&self) -> bool {
         false
+    }
+
+    /// What it has removed when it was opened.
+    fn residue(&self) -> Residue {
+        Residue::default()
     }
 
     /// Bytes in the open epoch.

@@ -17,7 +17,7 @@ use super::spool::{OpenFile, SpoolReader, keep_only, sync_folder};
 use super::{LEDGER, SPOOL};
 use crate::options::OptionReader;
 use crate::passing;
-use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Sealed, Sink, SinkSummary, SpoolFile};
+use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Residue, Sealed, Sink, SinkSummary, SpoolFile};
 use dfc_trial::{Planted, planted};
 
 /// Bytes of rows that an idle database is given before a checkpoint is due: loading them takes so long that the checkpoint costs little.
@@ -244,6 +244,10 @@ pub(crate) struct DatabaseSink {
     applied: Mutex<Vec<u64>>,
     /// Files of epochs that are in the table: removed when the next one is, since only then everybody knows that they aren't needed.
     spent: Mutex<Vec<PathBuf>>,
+    /// By number: files of the epochs that the checkpoint has brought along. Those that the table has are spent as soon as that is known.
+    brought: Mutex<Vec<(u64, Vec<PathBuf>)>>,
+    /// What was removed when it was opened.
+    residue: Residue,
     sessions: Mutex<Vec<Box<dyn Session>>>,
     cancelled: Arc<AtomicBool>,
 }
@@ -283,9 +287,12 @@ impl DatabaseSink {
             .flat_map(|sealed| &sealed.files)
             .map(|f| f.path.as_str())
             .collect();
-        if owner.is_some() {
-            keep_only(&folder, &kept)?;
-        }
+        let residue = if owner.is_some() { keep_only(&folder, &kept)? } else { Residue::default() };
+        let brought = resume.iter().flat_map(|resume| &resume.sealed).map(|sealed| {
+            let files = sealed.files.iter().map(|file| folder.join(&file.path));
+            (sealed.number, files.collect())
+        });
+        let brought = brought.collect();
         let serial =
             kept.iter().filter_map(|name| name.split('-').nth(1)?.parse::<u64>().ok()).max().map_or(0, |n| n + 1);
         let sink = DatabaseSink {
@@ -300,6 +307,8 @@ impl DatabaseSink {
             }),
             applied: Mutex::default(),
             spent: Mutex::default(),
+            brought: Mutex::new(brought),
+            residue,
             sessions: Mutex::new(vec![session]),
             cancelled: cx.cancelled.clone(),
             target,
@@ -380,6 +389,13 @@ impl DatabaseSink {
         lanes.sort_by_key(|entry| entry.lane);
         let stand: Vec<u64> = lanes.iter().map(|entry| entry.n).collect();
         lock(&self.applied).clone_from(&stand);
+        if let Some(&done) = stand.iter().min() {
+            let mut brought = lock(&self.brought);
+            let (over, left) = std::mem::take(&mut *brought).into_iter().partition(|(number, _)| *number <= done);
+            *brought = left;
+            let over: Vec<(u64, Vec<PathBuf>)> = over;
+            lock(&self.spent).extend(over.into_iter().flat_map(|(_, files)| files));
+        }
         Ok((!stand.is_empty()).then_some(stand))
     }
 
@@ -495,6 +511,10 @@ impl Sink for DatabaseSink {
 
     fn epochs(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn residue(&self) -> Residue {
+        self.residue
     }
 
     fn open_bytes(&self) -> u64 {

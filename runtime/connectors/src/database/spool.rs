@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::SPOOL;
-use crate::{ConnectError, SpoolFile};
+use crate::{ConnectError, Residue, SpoolFile};
 
 /// Bytes that are written, and read, at once.
 const BUFFER: usize = 256 << 10;
@@ -88,20 +88,23 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), ConnectError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("write", folder, &error))
 }
 
-/// Removes what is in the folder and not among these names.
+/// Removes what is in the folder and not among these names; how much that was.
 ///
 /// # Errors
 /// When the folder can't be listed or a file not be removed.
-pub(crate) fn keep_only(folder: &Path, names: &[&str]) -> Result<(), ConnectError> {
+pub(crate) fn keep_only(folder: &Path, names: &[&str]) -> Result<Residue, ConnectError> {
+    let mut residue = Residue::default();
     let entries = fs::read_dir(folder).map_err(|error| failed("read", folder, &error))?;
     for entry in entries {
         let path = entry.map_err(|error| failed("read", folder, &error))?.path();
         let kept = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| names.contains(&name));
         if !kept && path.is_file() {
+            let bytes = path.metadata().map_or(0, |meta| meta.len());
             fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+            residue.add(bytes);
         }
     }
-    Ok(())
+    Ok(residue)
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> ConnectError {

@@ -21,7 +21,7 @@ use super::paths::{io_error, passing, refuse_nul};
 use super::place::{Claim, make_folder, sync_folder};
 use super::spool::{MakePart, Part, Spool, names_of};
 use crate::text::sink::{MakeEncoder, closed};
-use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Sealed, Sink, SinkSummary, SpoolFile};
+use crate::{ConnectError, Encoded, Encoder, Ledger, OpenContext, Residue, Sealed, Sink, SinkSummary, SpoolFile};
 
 /// Rows that a checkpoint holds are gone or damaged.
 const LOST: &str = "R0218";
@@ -329,6 +329,10 @@ impl Sink for FolderSink {
 
     fn epochs(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn residue(&self) -> Residue {
+        self.writing().spool.as_ref().map_or_else(Residue::default, |spool| spool.residue)
     }
 
     fn open_bytes(&self) -> u64 {

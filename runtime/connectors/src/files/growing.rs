@@ -18,7 +18,7 @@ use super::output::{Mode, OutputOptions};
 use super::paths::io_error;
 use super::place::{Claim, copy_old, exists, folder_of, hidden_beside, publish, sync_folder};
 use super::position::Identity;
-use crate::{ConnectError, Sealed, SinkEpochs, SinkResume, SpoolFile};
+use crate::{ConnectError, Residue, Sealed, SinkEpochs, SinkResume, SpoolFile};
 
 /// Rows that a checkpoint holds are gone or damaged.
 const LOST: &str = "R0218";
@@ -37,6 +37,8 @@ pub(crate) struct Growing {
     /// Where the open epoch begins, and its rows.
     sealed: u64,
     rows: u64,
+    /// What was cut off when it was opened.
+    pub(crate) residue: Residue,
     _claim: Claim,
 }
 
@@ -82,6 +84,7 @@ impl Growing {
             writer: None,
             sealed: 0,
             rows: 0,
+            residue: Residue::default(),
             _claim: claim,
         };
         match epochs.resume.as_ref().filter(|resume| !resume.sealed.is_empty()) {
@@ -195,6 +198,9 @@ impl Growing {
         }
         let mut file = OpenOptions::new().write(true).open(&self.part).map_err(&fail)?;
         file.set_len(end).and_then(|()| file.sync_all()).map_err(&fail)?;
+        if length > end {
+            self.residue.add(length - end);
+        }
         file.seek(SeekFrom::Start(end)).map_err(&fail)?;
         let compression = self.options.compression.resolve(&self.options.path);
         self.writer = Some(Compressor::new(Checked::new(file, end), compression));

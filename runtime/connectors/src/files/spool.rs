@@ -12,7 +12,7 @@ use super::growing::remove;
 use super::input::Compression;
 use super::paths::io_error;
 use super::place::sync_folder;
-use crate::{ConnectError, Encoded};
+use crate::{ConnectError, Encoded, Residue};
 
 /// The most parts that are open at once: each takes memory and a file handle.
 const MOST_OPEN: usize = 64;
@@ -108,6 +108,8 @@ pub(crate) struct Spool {
     closed: Vec<Part>,
     /// Why a part couldn't be closed: what was in it is gone.
     lost: Option<ConnectError>,
+    /// What was removed when it was opened.
+    pub residue: Residue,
 }
 
 impl Spool {
@@ -127,16 +129,32 @@ impl Spool {
         let ordinal = |file: &str| file.strip_prefix(&prefix)?.strip_suffix(".part")?.parse::<u64>().ok();
         // A part that has been moved away, though nobody noted it yet, is still asked for by its name: no other may have it.
         let next = keep.iter().filter_map(|file| ordinal(file)).max().map_or(0, |last| last.saturating_add(1));
+        let mut residue = Residue::default();
         for entry in fs::read_dir(&folder).map_err(fail)? {
-            let file = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
+            let entry = entry.map_err(fail)?;
+            let file = entry.file_name().to_string_lossy().into_owned();
             let is_part = file.starts_with(&prefix) && file.ends_with(".part");
             if is_part && !keep.contains(&file) {
+                let bytes = entry.metadata().map_or(0, |meta| meta.len());
                 remove(&folder.join(&file)).map_err(fail)?;
+                residue.add(bytes);
             }
         }
         let (open, closed) = (Vec::new(), Vec::new());
         let by_partition = HashMap::new();
-        Ok(Spool { name: name.into(), folder, prefix, next, roll, make, open, by_partition, closed, lost: None })
+        Ok(Spool {
+            name: name.into(),
+            folder,
+            prefix,
+            next,
+            roll,
+            make,
+            open,
+            by_partition,
+            closed,
+            lost: None,
+            residue,
+        })
     }
 
     fn fail(&self) -> impl Fn(io::Error) -> ConnectError + use<> {

@@ -24,7 +24,7 @@ use crate::files::{
     where_they_were,
 };
 use crate::text::sink::closed;
-use crate::{ConnectError, Encoded, Encoder, Sealed, Sink, SinkEpochs, SinkSummary, SpoolFile};
+use crate::{ConnectError, Encoded, Encoder, Residue, Sealed, Sink, SinkEpochs, SinkSummary, SpoolFile};
 
 /// Rows that a checkpoint holds are gone or damaged.
 const LOST: &str = "R0218";
@@ -326,6 +326,10 @@ impl Sink for JoinedSink {
 
     fn visible_at_end(&self) -> bool {
         true
+    }
+
+    fn residue(&self) -> Residue {
+        self.state().spool.as_ref().map_or_else(Residue::default, |spool| spool.residue)
     }
 
     fn open_bytes(&self) -> u64 {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::files::{Begin, FileOutput, OutputOptions, open_output};
-use crate::{ConnectError, Encoded, Encoder, OpenContext, Sealed, Sink, SinkSummary};
+use crate::{ConnectError, Encoded, Encoder, OpenContext, Residue, Sealed, Sink, SinkSummary};
 
 /// Makes an encoder for a task.
 pub(crate) type MakeEncoder = Box<dyn Fn() -> Box<dyn Encoder> + Send + Sync>;
@@ -101,6 +101,13 @@ impl Sink for TextSink {
 
     fn epochs(&self) -> Result<(), String> {
         self.forgets.clone().map_or(Ok(()), Err)
+    }
+
+    fn residue(&self) -> Residue {
+        match &self.state().output {
+            Some(FileOutput::Growing(output)) => output.residue,
+            _ => Residue::default(),
+        }
     }
 
     fn open_bytes(&self) -> u64 {

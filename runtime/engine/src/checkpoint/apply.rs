@@ -121,8 +121,7 @@ impl Applier {
                     if sealed.rows > 0 || !sealed.files.is_empty() {
                         tracing::info!(job = %self.job_name, operator = %node, checkpoint = sealed.number, rows = sealed.rows, event = "committed");
                     }
-                    // A note that can't be written only means that more is kept.
-                    let _ = job.note_applied(&self.lineage, node, sealed.number);
+                    self.note(job, node, sealed.number, stopped);
                 }
                 Ok(false) => return,
                 Err(error) => {
@@ -153,14 +152,25 @@ impl Applier {
             }
             let node = &self.sinks[sink].node;
             tracing::warn!(job = %self.job_name, operator = %node, checkpoint = sealed.number, %error, pause_ms = pause.as_millis() as u64, event = "commit_retried");
-            let mut left = pause;
-            while left > Duration::ZERO {
-                if stopped() {
-                    return Ok(false);
-                }
-                let part = left.min(Duration::from_millis(50));
-                turns::sleep(part);
-                left -= part;
+            if !rest(pause, stopped) {
+                return Ok(false);
+            }
+            waited += pause;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Notes how far a sink is: before the next epoch is applied, with which this one's spool goes. Whoever looks for that must know that it
+    /// is needed no more. A note that can't be written in the end only means that more is kept.
+    fn note(&self, job: &Job, node: &str, number: u64, stopped: &dyn Fn() -> bool) {
+        let mut pause = PAUSES.0;
+        let mut waited = Duration::ZERO;
+        while let Err(error) = job.note_applied(&self.lineage, node, number) {
+            tracing::warn!(job = %self.job_name, operator = %node, checkpoint = number, %error, event = "note_retried");
+            // The end of the job is noted too, and with it all that wasn't.
+            let over = || stopped() || self.lock().closed;
+            if waited >= PATIENCE || !rest(pause, &over) {
+                return;
             }
             waited += pause;
             pause = (pause * 2).min(PAUSES.1);
@@ -170,4 +180,18 @@ impl Applier {
     fn lock(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// Waits for a pause to pass; false: `over` before that.
+fn rest(pause: Duration, over: &dyn Fn() -> bool) -> bool {
+    let mut left = pause;
+    while left > Duration::ZERO {
+        if over() {
+            return false;
+        }
+        let part = left.min(Duration::from_millis(50));
+        turns::sleep(part);
+        left -= part;
+    }
+    true
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dfc_connect::{Ledger as TargetLedger, Positions, passing};
+use dfc_connect::{Ledger as TargetLedger, Positions, Residue, passing};
 use dfc_ir::StagePlan;
 use dfc_trial::{Planted, planted, turns};
 
@@ -83,6 +83,7 @@ impl Supervised {
             if begun.is_resumed() {
                 say_resumed(job, begun, loaded);
             }
+            say_cleaned_up(job, loaded.manifest.number, sinks);
         }
         for (sink, sealed) in sealed.iter().enumerate().filter(|_| !planted(Planted::ApplySkipped)) {
             sealed.iter().for_each(|sealed| applier.add(sink, sealed.clone()));
@@ -226,7 +227,13 @@ fn check_targets(begun: &Begun, sinks: &[Arc<SinkPort>]) -> Result<Vec<u64>, Run
                     "go on from a newer checkpoint, or give the target its rows again with `--accept-duplicates`; `--fresh` starts anew",
                 ));
             }
-            TargetLedger::Applied(applied) => applied,
+            TargetLedger::Applied(applied) => {
+                if noted < applied && applied <= number {
+                    // Whoever died between the two hasn't noted it. Without the note only more is kept.
+                    let _ = begun.job.note_applied(&begun.lineage, &port.node, applied);
+                }
+                applied
+            }
             TargetLedger::Missing if noted > 0 => {
                 return Err(target(
                     format!("the target doesn't know this job any more, though it was given checkpoint {noted}"),
@@ -261,6 +268,16 @@ fn say_resumed(job: &JobCx, begun: &Begun, loaded: &Loaded) {
         sources,
         changed: begun.changed.clone(),
     });
+}
+
+/// What the sinks have removed when they were opened: what runs of this lineage had written behind the checkpoint (D12, D14).
+fn say_cleaned_up(job: &JobCx, checkpoint: u64, sinks: &[Arc<SinkPort>]) {
+    for port in sinks {
+        let Residue { files, bytes } = port.sink().residue();
+        if files > 0 {
+            tracing::info!(job = %job.job, operator = %port.node, checkpoint, files, bytes, event = "cleaned_up");
+        }
+    }
 }
 
 /// Where a source goes on, in words; whether it gets there by a jump.
