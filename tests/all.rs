@@ -16,6 +16,7 @@ mod cases {
     mod functions;
     mod going_on;
     mod hostile;
+    mod limits;
     mod lsp;
     mod lsp_actions;
     mod lsp_clients;
@@ -29,8 +30,11 @@ mod cases {
     mod planted;
     mod reference;
     mod robust;
+    mod savepoints;
     mod schemas;
+    mod secrets;
     mod state;
+    mod stopping;
     mod timeline;
     mod traps;
 }

@@ -40,7 +40,10 @@ pub fn event(job: &str, event: &Event) {
         Event::BegunAnew { number, rows } => tracing::info!(job, given_up = number, rows, event = "begun_anew"),
         Event::WithoutCheckpoints { why } => tracing::info!(job, why, event = "without_checkpoints"),
         // Said by the engine itself, with more.
-        Event::Resumed { .. } | Event::Checkpoint { .. } | Event::CheckpointAbandoned { .. } => {}
+        Event::Resumed { .. }
+        | Event::Checkpoint { .. }
+        | Event::CheckpointAbandoned { .. }
+        | Event::QuotaNearlyUsed { .. } => {}
         Event::StageStarted { stage, name, tasks, at } => {
             tracing::info!(job, stage, %name, tasks, at_ms = at.as_millis() as u64, event = "stage_started");
         }

@@ -202,6 +202,11 @@ impl Observer for Watch {
                 }
             }
             Event::CheckpointAbandoned { number, why } => eprintln!("checkpoint {number} was given up: {why}"),
+            Event::QuotaNearlyUsed { used, quota } => eprintln!(
+                "warning: checkpoints take {} of the {} of their `quota`: make room with `dfc checkpoint prune`, lower `retain` or raise it",
+                summary::bytes(*used),
+                summary::bytes(*quota)
+            ),
             Event::Compiled { stage, report } => {
                 if let Ok(mut compiled) = self.compiled.lock() {
                     compiled.push((*stage, report.clone()));

@@ -40,18 +40,20 @@ impl Place {
     }
 }
 
-/// How much room a job's quota leaves.
+/// How much of a job's quota is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// Enough.
-    Enough,
-    /// Less than a tenth of the quota: worth a warning.
-    Tight {
-        /// Bytes taken.
-        used: u64,
-        /// Bytes that may be.
-        quota: u64,
-    },
+pub struct Room {
+    /// Bytes taken.
+    pub used: u64,
+    /// Bytes that may be.
+    pub quota: u64,
+}
+
+impl Room {
+    /// Whether less than a tenth of the quota is left: worth a warning.
+    pub fn is_tight(&self) -> bool {
+        self.used > self.quota / 10 * 9
+    }
 }
 
 /// A job's checkpoints, for its only run.
@@ -68,6 +70,8 @@ struct Notes {
     last: Option<u64>,
     applied: Applied,
     history: History,
+    /// How much may be stored, once it was measured.
+    room: Option<Room>,
 }
 
 impl Deref for Job {
@@ -102,7 +106,8 @@ impl Job {
             // Whoever asked the run before this one has waited for nothing.
             at.desk().withdraw(&request)?;
         }
-        let notes = Notes { last: at.numbers()?.last().copied(), applied: at.applied()?, history: at.history()? };
+        let notes =
+            Notes { last: at.numbers()?.last().copied(), applied: at.applied()?, history: at.history()?, room: None };
         let writer = format!("{:016x}", at.disk().token() as u64);
         Ok(Job { at, writer, notes: Mutex::new(notes), _lock: lock })
     }
@@ -145,7 +150,7 @@ impl Job {
     /// their stored form, which the next part can use again.
     ///
     /// # Errors
-    /// When it can't be written; nothing names it then.
+    /// When it can't be written, or doesn't fit in the quota; nothing names it then.
     pub fn write_part(
         &self,
         checkpoint: u64,
@@ -156,7 +161,9 @@ impl Job {
     ) -> Result<Part, Error> {
         let crc = part::encode(schema, bytes, room);
         let name = format!("{checkpoint:010}-{}-{}", self.writer, names::safe_name(name));
+        self.fits(room.len())?;
         self.storage().put(&self.part_name(&name), room)?;
+        self.stored(room.len());
         Ok(Part {
             name,
             bytes: room.len() as u64,
@@ -178,6 +185,7 @@ impl Job {
         let bytes = manifest::encode(&manifest);
         // What couldn't be read again must not be relied on.
         manifest::decode(&bytes, &self.manifest_place(number), number, self.job())?;
+        self.fits(bytes.len())?;
         let first = self.notes().last.map_or(number, |last| last + 1);
         for skipped in first..number {
             self.give_up(skipped)?;
@@ -193,6 +201,7 @@ impl Job {
             return Err(self.lost(*later));
         }
         self.notes().last = Some(number);
+        self.stored(bytes.len());
         Ok(manifest)
     }
 
@@ -286,18 +295,31 @@ impl Job {
         self.put_note(&self.name("history.json"), &notes.history)
     }
 
-    /// Whether `adding` more bytes fit in the quota.
+    /// Measures how much of a quota is taken. From now on parts and manifests are written only where they fit in what is left of it.
     ///
     /// # Errors
-    /// `Full`: they don't. When it can't be found out how much there is.
-    pub fn room(&self, quota: u64, adding: u64) -> Result<Room, Error> {
-        let used = self.used_bytes()?;
-        if used.saturating_add(adding) > quota {
-            let why = format!("{used} bytes are taken, {adding} are to be added, and the job's quota is {quota}");
-            return Err(StorageError::Full { place: self.describe(), why }.into());
+    /// When it can't be found out how much there is.
+    pub fn measure(&self, quota: u64) -> Result<Room, Error> {
+        let room = Room { used: self.used_bytes()?, quota };
+        self.notes().room = Some(room);
+        Ok(room)
+    }
+
+    /// Whether so many more bytes fit in the quota.
+    fn fits(&self, adding: usize) -> Result<(), Error> {
+        match self.notes().room {
+            Some(Room { used, quota }) if used.saturating_add(adding as u64) > quota => {
+                let why = format!("{used} bytes are taken, {adding} are to be added, and the job's quota is {quota}");
+                Err(StorageError::Full { place: self.describe(), why }.into())
+            }
+            _ => Ok(()),
         }
-        let tight = used.saturating_add(adding) > quota / 10 * 9;
-        Ok(if tight { Room::Tight { used, quota } } else { Room::Enough })
+    }
+
+    fn stored(&self, bytes: usize) {
+        if let Some(room) = &mut self.notes().room {
+            room.used = room.used.saturating_add(bytes as u64);
+        }
     }
 
     /// The savepoints that somebody waits for.

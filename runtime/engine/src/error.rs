@@ -92,6 +92,8 @@ pub enum RunError {
         count: u32,
         /// Why the last one was.
         why: String,
+        /// What helps against that.
+        cure: Option<String>,
     },
     /// The run was stopped from outside.
     Cancelled,
@@ -171,9 +173,10 @@ impl RunError {
             RunError::Trial { .. } => Some(
                 "run the job to its end first, or try it in a copy of the pipeline, with a name and targets of its own".to_owned(),
             ),
-            RunError::CheckpointsFail { .. } => Some(
-                "the last whole checkpoint stands: see to the cause and run the job again".to_owned(),
-            ),
+            RunError::CheckpointsFail { cure, .. } => Some(match cure {
+                Some(cure) => format!("{cure}; the last whole checkpoint stands, and the job goes on from it"),
+                None => "the last whole checkpoint stands: see to the cause and run the job again".to_owned(),
+            }),
             RunError::Cancelled => None,
             RunError::Interrupted { .. } => Some("run the same command again".to_owned()),
             RunError::Plan(_) | RunError::Internal { .. } => {
@@ -269,8 +272,8 @@ impl fmt::Display for RunError {
                 f,
                 "a trial run can't come between: the job goes on from checkpoint {number}, and its targets would be given the trial's rows too"
             ),
-            RunError::CheckpointsFail { count: 1, why } => write!(f, "a checkpoint couldn't be taken: {why}"),
-            RunError::CheckpointsFail { count, why } => {
+            RunError::CheckpointsFail { count: 1, why, .. } => write!(f, "a checkpoint couldn't be taken: {why}"),
+            RunError::CheckpointsFail { count, why, .. } => {
                 write!(f, "{count} checkpoints in a row couldn't be taken, the last one because {why}")
             }
             RunError::Interrupted { checkpoint } => {

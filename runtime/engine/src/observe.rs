@@ -128,6 +128,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// Less than a tenth is left of what the checkpoints may take.
+    QuotaNearlyUsed {
+        /// Bytes taken.
+        used: u64,
+        /// Bytes that may be.
+        quota: u64,
+    },
     /// A point in the life of an operator in one task.
     Operator {
         /// Which.

@@ -13,7 +13,7 @@ use dfc_trial::turns;
 
 use crate::barrier::Barriers;
 use crate::budget::Budget;
-use crate::checkpoint::{Begun, Start, Supervised, begin, begin_trial};
+use crate::checkpoint::{Begun, Start, Supervised, begin, begin_trial, goes_on_from};
 use crate::connect::{Builtin, ConnectorSet};
 use crate::observe::{Event, Observer, Progress};
 use crate::reject::ErrorHandler;
@@ -70,7 +70,7 @@ pub fn run_with(
             (attempts, pause) = (0, Duration::from_millis(plan.job.restart.backoff_ms));
         }
         if attempts >= plan.job.restart.attempts || !error.may_pass() || options.checkpoints.is_none() {
-            return Err(error);
+            return Err(stopped(error, plan, &options));
         }
         attempts += 1;
         let pause_ms = pause.as_millis() as u64;
@@ -78,7 +78,7 @@ pub fn run_with(
         let until = turns::now() + pause;
         while turns::now() < until {
             if options.cancelled.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
+                return Err(stopped(RunError::Cancelled, plan, &options));
             }
             turns::sleep(WATCH.min(until.saturating_duration_since(turns::now())));
         }
@@ -86,6 +86,15 @@ pub fn run_with(
         if let Some(checkpoints) = &mut options.checkpoints {
             checkpoints.start = Start::Newest;
         }
+    }
+}
+
+/// A run that was stopped from outside, before its last checkpoint could be taken, has earlier ones all the same: the job goes on from there.
+fn stopped(error: RunError, plan: &StagePlan, options: &RunOptions) -> RunError {
+    let how = options.checkpoints.as_ref().filter(|_| plan.job.checkpoint.is_some() && options.limit_rows.is_none());
+    match (error, how.and_then(|how| goes_on_from(how, plan))) {
+        (RunError::Cancelled, Some(checkpoint)) => RunError::Interrupted { checkpoint },
+        (error, _) => error,
     }
 }
 

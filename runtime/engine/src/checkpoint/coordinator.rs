@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dfc_checkpoint::{
     Counters, HistoryEntry, Job, Kind as CheckpointKind, Manifest, OperatorState, Outcome, PlanPrint, RejectsState,
-    Room, SavepointAnswer, SinkState, SourceState, StageState,
+    SavepointAnswer, SinkState, SourceState, StageState,
 };
 use dfc_connect::Sealed;
 use dfc_ir::plan::CheckpointSettings;
@@ -79,13 +79,17 @@ pub(crate) struct Coordinator {
     not_early_before: Instant,
     /// Parts stored by this run.
     parts: u64,
+    /// It was said that the quota is nearly used.
+    tight: bool,
+    /// What helps against that for which a checkpoint was given up last.
+    cure: Option<String>,
     progressed: Arc<AtomicBool>,
 }
 
 /// Why a checkpoint wasn't stored.
 enum Setback {
-    /// It is given up; the job goes on.
-    GivenUp(String),
+    /// It is given up, because of this, and this helps; the job goes on.
+    GivenUp(String, Option<String>),
     /// The job stops.
     Fatal(Box<RunError>),
 }
@@ -119,6 +123,8 @@ impl Coordinator {
             last,
             not_early_before: turns::now(),
             parts: 0,
+            tight: false,
+            cure: None,
             progressed,
         }
     }
@@ -273,7 +279,7 @@ impl Coordinator {
         };
         let stored = match complete? {
             Flown::Stopped => return Ok(Taken::Stopped),
-            Flown::Failed(why) => Err(Setback::GivenUp(why)),
+            Flown::Failed(why) => Err(Setback::GivenUp(why, None)),
             Flown::Complete(complete) => self.store(complete, kind, note, begun, at_micros, &mut report),
         };
         report.duration_ms = (turns::now() - begun).as_millis() as u64;
@@ -288,8 +294,9 @@ impl Coordinator {
                 Ok(Taken::Published(number))
             }
             Err(Setback::Fatal(error)) => Err(*error),
-            Err(Setback::GivenUp(why)) => {
+            Err(Setback::GivenUp(why, cure)) => {
                 self.abandoned += 1;
+                self.cure = cure;
                 tracing::warn!(job = %self.scene.job.job, checkpoint = number, %why, event = "checkpoint_abandoned");
                 self.scene.job.observer.event(&Event::CheckpointAbandoned { number, why: why.clone() });
                 let _ = self.checkpoints.record(HistoryEntry { outcome: Outcome::Abandoned(why.clone()), ..report });
@@ -302,7 +309,7 @@ impl Coordinator {
     }
 
     fn too_many(&self, why: &str) -> RunError {
-        RunError::CheckpointsFail { count: self.abandoned.max(1), why: why.to_owned() }
+        RunError::CheckpointsFail { count: self.abandoned.max(1), why: why.to_owned(), cure: self.cure.clone() }
     }
 
     /// Sends the barrier through the job.
@@ -337,10 +344,7 @@ impl Coordinator {
                     return Ok(Flown::Failed(format!("`{node}` can't close its rows: {error}")));
                 }
                 Standing::Flying if self.stopping() => return Ok(Flown::Stopped),
-                Standing::Flying if (turns::now() - begun) >= timeout => {
-                    let seconds = timeout.as_secs_f64();
-                    return Ok(Flown::Failed(format!("it took longer than its time limit of {seconds} s")));
-                }
+                Standing::Flying if (turns::now() - begun) >= timeout => return Ok(Flown::Failed(self.too_late())),
                 Standing::Flying => {}
             }
         }
@@ -369,12 +373,12 @@ impl Coordinator {
         (report.alignment_ms, report.spool_bytes) = (alignment.as_millis() as u64, spool);
         report.stop_micros = stop.as_micros() as u64;
         let mut next = self.ledger.stored.clone();
-        let stored = self.store_parts(number, &mut pending, &mut next);
-        match stored.and_then(|bytes| self.carry(&sealed).map(|()| bytes)) {
+        let stored = self.store_parts(number, &mut pending, &mut next, begun);
+        match stored.and_then(|bytes| self.carry(&sealed).map(|()| bytes).map_err(|error| self.weigh(error))) {
             Ok(bytes) => report.state_bytes = bytes,
-            Err(error) => {
+            Err(setback) => {
                 self.scene.barriers.put_back(number, pending, sealed);
-                return Err(self.weigh(error));
+                return Err(setback);
             }
         }
         next.retain(|key, _| match key {
@@ -482,33 +486,63 @@ impl Coordinator {
             &error,
             RunError::Checkpoint(Error::Storage(StorageError::Failed { .. } | StorageError::Full { .. }))
         );
+        if let RunError::Checkpoint(Error::Storage(StorageError::Full { .. })) = &error {
+            // What has been applied since the last checkpoint needn't be kept for the next one.
+            self.retain();
+        }
         match passes {
-            true => Setback::GivenUp(error.to_string()),
+            true => Setback::GivenUp(error.to_string(), error.help()),
             false => Setback::Fatal(Box::new(error)),
         }
     }
 
-    fn store_parts(&mut self, number: u64, pending: &mut Vec<Pending>, next: &mut Stored) -> Result<u64, RunError> {
-        let pieces: Result<Vec<_>, RunError> = std::mem::take(pending).into_iter().map(in_pieces).collect();
-        *pending = pieces?.into_iter().flatten().collect();
-        let mut written = 0;
-        if let Some(quota) = self.settings.quota_bytes {
-            match self.checkpoints.room(quota, 0).map_err(RunError::Checkpoint)? {
-                Room::Enough => {}
-                Room::Tight { used, quota } => {
-                    tracing::warn!(job = %self.scene.job.job, used, quota, event = "quota_nearly_used");
-                }
-            }
+    /// Looks how much of the quota is left, if there is one, and says once when that is little.
+    fn measure(&mut self) -> Result<(), RunError> {
+        let Some(quota) = self.settings.quota_bytes else { return Ok(()) };
+        let room = self.checkpoints.measure(quota).map_err(RunError::Checkpoint)?;
+        if room.is_tight() && !self.tight {
+            tracing::warn!(job = %self.scene.job.job, used = room.used, quota, event = "quota_nearly_used");
+            self.scene.job.observer.event(&Event::QuotaNearlyUsed { used: room.used, quota });
         }
+        self.tight = room.is_tight();
+        Ok(())
+    }
+
+    /// Given up where it takes too long: what is stored by then is taken over by the next one.
+    fn in_time(&self, begun: Instant) -> Result<(), Setback> {
+        match (turns::now() - begun) >= Duration::from_millis(self.settings.timeout_ms) {
+            true => Err(Setback::GivenUp(self.too_late(), None)),
+            false => Ok(()),
+        }
+    }
+
+    fn too_late(&self) -> String {
+        let seconds = Duration::from_millis(self.settings.timeout_ms).as_secs_f64();
+        format!("it took longer than its time limit of {seconds} s")
+    }
+
+    fn store_parts(
+        &mut self,
+        number: u64,
+        pending: &mut Vec<Pending>,
+        next: &mut Stored,
+        begun: Instant,
+    ) -> Result<u64, Setback> {
+        let fatal = |error: RunError| Setback::Fatal(Box::new(error));
+        let pieces: Result<Vec<_>, RunError> = std::mem::take(pending).into_iter().map(in_pieces).collect();
+        *pending = pieces.map_err(fatal)?.into_iter().flatten().collect();
+        let mut written = 0;
+        self.measure().map_err(|error| self.weigh(error))?;
         // One after another in the same memory: what is new from the system has to be cleared by it.
         let (mut room, mut stored_room) = (AlignedVec::new(), Vec::new());
         for item in pending.iter_mut() {
             turns::pass();
+            self.in_time(begun)?;
             let content = std::mem::replace(&mut item.content, Content::Archived(AlignedVec::new(), 0));
             let (bytes, rows) = match content {
                 Content::Saved(saved) => {
                     let rows = saved.rows();
-                    (saved.archive_in(std::mem::take(&mut room))?, rows)
+                    (saved.archive_in(std::mem::take(&mut room)).map_err(fatal)?, rows)
                 }
                 Content::Archived(bytes, rows) => (bytes, rows),
                 Content::Stored(part) => {
@@ -531,10 +565,11 @@ impl Coordinator {
                 }
                 Err(error) => {
                     item.content = Content::Archived(bytes, rows);
-                    return Err(RunError::Checkpoint(error));
+                    return Err(self.weigh(RunError::Checkpoint(error)));
                 }
             }
         }
+        self.in_time(begun)?;
         Ok(written)
     }
 

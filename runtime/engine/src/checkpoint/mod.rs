@@ -12,5 +12,5 @@ pub use start::{Checkpointing, Start};
 pub(crate) use coordinator::now_micros;
 pub(crate) use load::Loaded;
 pub(crate) use print::{differences, print};
-pub(crate) use start::{Begun, begin, begin_trial};
+pub(crate) use start::{Begun, begin, begin_trial, goes_on_from};
 pub(crate) use supervise::Supervised;

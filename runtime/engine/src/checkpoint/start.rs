@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dfc_checkpoint::{Error, Job, Kind, Manifest, Place, PlanPrint, StorageError};
+use dfc_checkpoint::{Checkpoints, Error, Job, Kind, Manifest, Place, PlanPrint, StorageError};
 use dfc_ir::StagePlan;
 use dfc_ir::plan::Rerun;
 
@@ -206,7 +206,14 @@ impl Begun {
     }
 }
 
-fn has_finished(job: &Job, manifest: &Manifest) -> Result<bool, RunError> {
+/// The checkpoint from which the next run goes on, by what lies there; `None`: there is none.
+pub(crate) fn goes_on_from(how: &Checkpointing, plan: &StagePlan) -> Option<u64> {
+    let at = Checkpoints::new(how.place.clone(), &plan.job.name);
+    let newest = at.newest(false).ok().flatten().filter(|newest| newest.kind != Kind::Start)?;
+    (how.start != Start::Fresh && !has_finished(&at, &newest).ok()?).then_some(newest.number)
+}
+
+fn has_finished(job: &Checkpoints, manifest: &Manifest) -> Result<bool, RunError> {
     let applied = job.applied().map_err(RunError::Checkpoint)?;
     Ok(manifest.kind == Kind::Terminal && applied.finished(&manifest.lineage) >= manifest.number)
 }
