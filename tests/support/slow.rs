@@ -13,8 +13,8 @@ use super::{Output, binary, dfc, folder};
 pub const FILES: u64 = 400;
 /// Rows of each.
 pub const EACH: u64 = 40;
-/// Rows of one long file: some sixty times 20 ms.
-pub const LONG: u64 = 1_000_000;
+/// Rows of one long file: some thirty times 20 ms.
+pub const LONG: u64 = 500_000;
 
 /// Rows as lines: an id, and a text that no compression makes small.
 fn rows(ids: std::ops::Range<u64>) -> String {

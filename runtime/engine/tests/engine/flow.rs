@@ -144,7 +144,8 @@ impl Observer for Watch {
             | Event::BegunAnew { .. }
             | Event::WithoutCheckpoints { .. }
             | Event::Checkpoint { .. }
-            | Event::CheckpointAbandoned { .. } => panic!("this run takes no checkpoints"),
+            | Event::CheckpointAbandoned { .. }
+            | Event::QuotaNearlyUsed { .. } => panic!("this run takes no checkpoints"),
             Event::Operator { id, moment, .. } => {
                 let moment = match moment {
                     Moment::Opened => "opened",
