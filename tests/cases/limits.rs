@@ -109,7 +109,7 @@ fn a_quota_warns_then_ends_the_job_and_costs_no_row() {
 #[test]
 fn state_that_does_not_fit_in_the_quota_is_not_written() {
     let sink = "    rows |> distinct(by: [text]) |> csv(\"out.csv\")\n";
-    let settings = "interval: 60ms, max_epoch: 5MB, tolerate: 0, retain: 1, quota: 5MB";
+    let settings = "interval: 60ms, max_epoch: 3MB, tolerate: 0, retain: 1, quota: 3MB";
     let (dir, content) = prepared_long(&pipeline(settings, sink));
     let stopped = ended(start(dir.path(), "", &[]));
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
@@ -123,9 +123,9 @@ fn state_that_does_not_fit_in_the_quota_is_not_written() {
         .map(|file| dir.path().join(".dfc/slow").join(file).metadata().map_or(0, |meta| meta.len()))
         .sum();
     // What is only noted (the history) is small, and not asked for leave.
-    assert!(bytes <= 5_050_000, "{bytes} bytes are there");
+    assert!(bytes <= 3_050_000, "{bytes} bytes are there");
     assert_eq!(dfc(dir.path(), &["checkpoint", "verify", "p.df"]).code, 0);
-    write(&dir.path().join("p.df"), &pipeline(&settings.replace("quota: 5MB", "quota: 100MB"), sink));
+    write(&dir.path().join("p.df"), &pipeline(&settings.replace("quota: 3MB", "quota: 100MB"), sink));
     let again = dfc(dir.path(), &["run", "p.df"]);
     assert!(again.code == 0 && again.stderr.starts_with("going on from checkpoint "), "{}", again.stderr);
     assert!(read(&dir.path().join("out.csv")) == content, "another result");
