@@ -59,6 +59,7 @@ fn job() -> (tempfile::TempDir, String) {
             stages: vec![StageState {
                 name: "by_day".into(),
                 ended: false,
+                tasks: 1,
                 operators: vec![OperatorState {
                     node: "by_day.aggregate".into(),
                     kind: "groups".into(),

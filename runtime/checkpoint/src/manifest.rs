@@ -131,6 +131,9 @@ pub struct StageState {
     pub name: String,
     /// All its tasks have ended.
     pub ended: bool,
+    /// Number of its tasks, where each of them has given what its operators have; 0: that isn't known.
+    #[serde(default)]
+    pub tasks: u32,
     /// Its operators that have state.
     pub operators: Vec<OperatorState>,
 }

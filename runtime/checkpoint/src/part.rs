@@ -112,27 +112,54 @@ impl StoredPart {
     /// # Errors
     /// Why they can't be had, as a half-sentence: only where whoever wrote it was mistaken, or is hostile.
     pub fn unpack(mut self) -> Result<Vec<u8>, String> {
-        let raw = match self.codec {
-            ZSTD => unpacked(&self.stored[HEADER..], self.length)?,
-            _ => self.stored.split_off(HEADER),
+        let mut raw = Vec::new();
+        match self.codec {
+            ZSTD => unpack_in(&self.stored[HEADER..], self.length, &mut raw)?,
+            _ => raw = self.stored.split_off(HEADER),
+        }
+        self.check(&raw)?;
+        Ok(raw)
+    }
+
+    /// The same, to be looked at: in `room`, memory that was used before, where it is packed.
+    ///
+    /// # Errors
+    /// As with [`StoredPart::unpack`].
+    pub fn unpack_in<'r>(&'r self, room: &'r mut Vec<u8>) -> Result<&'r [u8], String> {
+        let raw: &[u8] = match self.codec {
+            ZSTD => {
+                unpack_in(&self.stored[HEADER..], self.length, room)?;
+                room
+            }
+            _ => &self.stored[HEADER..],
         };
+        self.check(raw)?;
+        Ok(raw)
+    }
+
+    fn check(&self, raw: &[u8]) -> Result<(), String> {
         if raw.len() as u64 != self.length {
             return Err(format!("it holds {} bytes, its header says {}", raw.len(), self.length));
         }
-        if crc32fast::hash(&raw) != self.crc {
+        if crc32fast::hash(raw) != self.crc {
             return Err("what it holds doesn't have the check sum of its header".into());
         }
-        Ok(raw)
+        Ok(())
     }
 }
 
 /// At most `length` bytes and one: what claims to be small isn't given more memory than that, nor what claims to be large before it is.
-fn unpacked(body: &[u8], length: u64) -> Result<Vec<u8>, String> {
+fn unpack_in(body: &[u8], length: u64, raw: &mut Vec<u8>) -> Result<(), String> {
     let fail = |error: std::io::Error| format!("it can't be decompressed: {error}");
+    raw.clear();
+    if raw.capacity() as u64 > length {
+        // The memory is there: it can be written at once.
+        let unpacked = zstd::bulk::Decompressor::new().and_then(|mut zstd| zstd.decompress_to_buffer(body, raw));
+        return unpacked.map(drop).map_err(fail);
+    }
     let likely = length.min(body.len() as u64 * LIKELY) + 1;
-    let mut raw = Vec::with_capacity(usize::try_from(likely).unwrap_or(0));
-    zstd::Decoder::new(body).map_err(fail)?.take(length + 1).read_to_end(&mut raw).map_err(fail)?;
-    Ok(raw)
+    raw.reserve(usize::try_from(likely).unwrap_or(0));
+    zstd::Decoder::new(body).map_err(fail)?.take(length + 1).read_to_end(raw).map(drop).map_err(fail)
 }
 
 #[cfg(test)]
@@ -164,7 +191,11 @@ mod tests {
         fn what_was_written_is_read(raw in proptest::collection::vec(any::<u8>(), 0..5000), repeat in 1usize..200) {
             let raw = raw.repeat(repeat);
             let (part, stored) = written(&raw);
-            prop_assert_eq!(decode(&part, &stored, u64::MAX).unwrap(), raw);
+            prop_assert_eq!(&decode(&part, &stored, u64::MAX).unwrap(), &raw);
+            // In memory that was used before too, as much of it as there happens to be.
+            let mut room = vec![7; repeat * 1000];
+            let stored = StoredPart::new(&part, stored, u64::MAX).unwrap();
+            prop_assert_eq!(stored.unpack_in(&mut room).unwrap(), raw);
         }
 
         /// Even with a manifest that vouches for it no damaged part panics or gives other bytes.
@@ -188,12 +219,17 @@ mod tests {
     #[test]
     fn cut_parts_and_limits() {
         let (part, stored) = written(&[5; 3000]);
+        // Also in memory that was used before.
+        let mut room = Vec::with_capacity(10_000);
+        assert_eq!(StoredPart::new(&part, stored.clone(), u64::MAX).unwrap().unpack_in(&mut room).unwrap(), [5; 3000]);
         for cut in 0..stored.len() {
             let error = decode(&part, &stored[..cut], u64::MAX).unwrap_err();
             assert_eq!(error, format!("it has {cut} bytes, the manifest says {}", part.bytes));
             let mut lied = part.clone();
             (lied.bytes, lied.crc) = (cut as u64, crc32fast::hash(&stored[..cut]));
             assert!(decode(&lied, &stored[..cut], u64::MAX).is_err());
+            let lied = StoredPart::new(&lied, stored[..cut].to_vec(), u64::MAX);
+            assert!(lied.is_err() || lied.unwrap().unpack_in(&mut room).is_err());
         }
         let error = decode(&part, &stored, 2999).unwrap_err();
         assert_eq!(error, "it holds 3000 bytes, more than the 2999 that may be there");

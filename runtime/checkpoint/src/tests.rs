@@ -55,7 +55,7 @@ fn next(job: &Job, before: &Manifest) -> Result<Manifest, Error> {
     parts.extend(before.parts().filter(|part| part.name.ends_with("-big") && part.created_by + 2 > number).cloned());
     let mut manifest = Manifest::new(Kind::Regular, number, before.lineage.clone(), print());
     let operators = vec![OperatorState { node: "a".into(), kind: "groups".into(), parts }];
-    manifest.stages.push(StageState { name: "stage 1".into(), ended: false, operators });
+    manifest.stages.push(StageState { name: "stage 1".into(), ended: false, tasks: 1, operators });
     manifest.sinks.push(SinkState {
         node: "sink".into(),
         target: None,

@@ -15,7 +15,7 @@ fn take(job: &Job, lineage: &str, kind: Kind, number: u64) -> Result<Manifest, E
     let part = job.write_part(number, "groups", 7, &number.to_le_bytes().repeat(10_000), &mut Vec::new())?;
     let mut manifest = Manifest::new(kind, number, lineage, print());
     let operators = vec![OperatorState { node: "a".into(), kind: "groups".into(), parts: vec![part] }];
-    manifest.stages.push(StageState { name: "s".into(), ended: false, operators });
+    manifest.stages.push(StageState { name: "s".into(), ended: false, tasks: 1, operators });
     job.publish(&manifest)
 }
 

@@ -23,6 +23,8 @@ pub(crate) type TaskId = usize;
 pub(crate) enum Step {
     /// There may be more to do at once.
     Again,
+    /// There is much to do at once: whatever else is ready goes first, for a while.
+    Later,
     /// Nothing can be done before [`Scheduler::wake`]. The task has registered itself wherever it waits.
     Blocked,
     /// Nothing can be done before this time has passed, or [`Scheduler::wake`].
@@ -55,7 +57,7 @@ enum State {
 
 struct Shared {
     tasks: Vec<(usize, State)>,
-    /// Later stages first, then first come first served.
+    /// Who does much at once last; of the others later stages first, then first come first served.
     ready: BTreeSet<(Reverse<usize>, u64, TaskId)>,
     tick: u64,
     running: usize,
@@ -69,14 +71,24 @@ struct Shared {
 
 impl Shared {
     fn make_ready(&mut self, task: TaskId) {
-        let stage = self.tasks[task].0;
+        self.make_ready_at(task, self.tasks[task].0 + 1);
+    }
+
+    fn make_ready_at(&mut self, task: TaskId, rank: usize) {
         self.tasks[task].1 = State::Ready;
         self.tick += 1;
-        self.ready.insert((Reverse(stage), self.tick, task));
+        self.ready.insert((Reverse(rank), self.tick, task));
     }
 
     /// Takes the task that runs next out of those that are ready.
     fn next(&mut self) -> Option<TaskId> {
+        // The others may never be blocked: what reads into another target, say.
+        if let Some(&(Reverse(0), since, task)) = self.ready.last()
+            && self.tick - since > PATIENCE
+        {
+            self.ready.pop_last();
+            return Some(task);
+        }
         let next = *self.ready.iter().nth(turns::choose(self.ready.len()))?;
         self.ready.remove(&next);
         Some(next.2)
@@ -102,6 +114,9 @@ pub(crate) struct Scheduler {
     /// A cancelled run is being ended in an orderly way by somebody else.
     pub(crate) winds_down: AtomicBool,
 }
+
+/// After so many steps of others it is the turn of who does much at once.
+const PATIENCE: u64 = 256;
 
 /// How often the caller's flag is looked at.
 pub(crate) const WATCH: Duration = Duration::from_millis(20);
@@ -274,6 +289,7 @@ impl Scheduler {
             shared.running -= 1;
             match step {
                 Ok(Step::Again) => shared.make_ready(task),
+                Ok(Step::Later) => shared.make_ready_at(task, 0),
                 Ok(Step::Blocked) if shared.tasks[task].1 == State::Rewoken => shared.make_ready(task),
                 Ok(Step::Sleep(_)) if shared.tasks[task].1 == State::Rewoken => shared.make_ready(task),
                 Ok(Step::Blocked) => shared.tasks[task].1 = State::Blocked,
@@ -306,7 +322,7 @@ impl Scheduler {
         let Some(task) = slot.as_mut() else { return Ok(Step::Done) };
         let step = catch_unwind(AssertUnwindSafe(|| task.step()));
         let step = step.unwrap_or_else(|panic| Err(broke_down(task.name(), panic.as_ref())));
-        if !matches!(step, Ok(Step::Again | Step::Blocked | Step::Sleep(_))) {
+        if !matches!(step, Ok(Step::Again | Step::Later | Step::Blocked | Step::Sleep(_))) {
             *slot = None;
         }
         step
@@ -342,6 +358,7 @@ pub(crate) fn broke_down(node: &str, panic: &(dyn Any + Send)) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicUsize;
 
     struct Count(usize, Step);
 
@@ -383,6 +400,86 @@ mod tests {
     fn tasks_run_to_their_end() {
         let tasks = (0..10).map(|n| Box::new(Count(n * 10, Step::Done)) as Box<dyn Runnable>).collect();
         assert_eq!(Scheduler::new().run(tasks, 3, &AtomicBool::new(false)), Ok(()));
+    }
+
+    /// Says once that it does much at once, and notes when it is its turn.
+    struct Notes(usize, Option<Step>, Arc<Mutex<Vec<usize>>>);
+
+    impl Runnable for Notes {
+        fn step(&mut self) -> Result<Step, RunError> {
+            if let Some(step) = self.1.take() {
+                return Ok(step);
+            }
+            self.2.lock().unwrap().push(self.0);
+            Ok(Step::Done)
+        }
+
+        fn name(&self) -> &str {
+            "notes"
+        }
+
+        fn stage(&self) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn who_does_much_at_once_goes_last() {
+        let turns = Arc::<Mutex<Vec<usize>>>::default();
+        let later = [None, Some(Step::Again), Some(Step::Later), Some(Step::Later), None];
+        let tasks = later.into_iter().enumerate();
+        let tasks = tasks.map(|(stage, first)| Box::new(Notes(stage, first, turns.clone())) as Box<dyn Runnable>);
+        assert_eq!(Scheduler::new().run(tasks.collect(), 1, &AtomicBool::new(false)), Ok(()));
+        assert_eq!(*turns.lock().unwrap(), [4, 1, 0, 3, 2]);
+    }
+
+    /// A task that says how many steps it made when another one's turn came.
+    struct Counts(Arc<AtomicUsize>, usize);
+
+    impl Runnable for Counts {
+        fn step(&mut self) -> Result<Step, RunError> {
+            self.1 -= 1;
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(if self.1 == 0 { Step::Done } else { Step::Again })
+        }
+
+        fn name(&self) -> &str {
+            "counts"
+        }
+
+        fn stage(&self) -> usize {
+            0
+        }
+    }
+
+    /// Waits for its turn.
+    struct Waits(Arc<AtomicUsize>, Option<Step>, Arc<AtomicUsize>);
+
+    impl Runnable for Waits {
+        fn step(&mut self) -> Result<Step, RunError> {
+            self.2.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+            Ok(self.1.take().unwrap_or(Step::Done))
+        }
+
+        fn name(&self) -> &str {
+            "waits"
+        }
+
+        fn stage(&self) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn who_does_much_at_once_has_its_turn_though_others_go_on() {
+        let (steps, seen) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let tasks: Vec<Box<dyn Runnable>> = vec![
+            Box::new(Counts(steps.clone(), 10_000)),
+            Box::new(Waits(steps.clone(), Some(Step::Later), seen.clone())),
+        ];
+        assert_eq!(Scheduler::new().run(tasks, 1, &AtomicBool::new(false)), Ok(()));
+        let seen = seen.load(Ordering::Relaxed);
+        assert!((200..400).contains(&seen), "its turn came after {seen} steps");
     }
 
     #[test]

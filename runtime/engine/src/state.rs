@@ -179,12 +179,18 @@ pub(crate) struct Restored {
     pub(crate) kind: Kind,
     /// Position in the bag, for dealing out what has no owner.
     pub(crate) position: usize,
+    /// The bag has what each of so many tasks had, at this task's position; `None`: that isn't known.
+    pub(crate) tasks: Option<usize>,
     /// The parts, in their order; all tasks read the same.
     pub(crate) parts: Arc<Parts>,
 }
 
 /// Stored parts, of which every byte is what was written. They are unpacked when a task first wants them, and given up when all have had them.
-pub(crate) struct Parts(Vec<Mutex<Part>>);
+pub(crate) struct Parts {
+    parts: Vec<Mutex<Part>>,
+    /// Groups, keys or rows in them, as is said of them.
+    entries: u64,
+}
 
 enum Part {
     Stored(StoredPart),
@@ -211,8 +217,31 @@ impl std::ops::Deref for Unpacked {
 }
 
 impl Parts {
-    pub(crate) fn new(parts: impl IntoIterator<Item = StoredPart>) -> Parts {
-        Parts(parts.into_iter().map(|part| Mutex::new(Part::Stored(part))).collect())
+    pub(crate) fn new(parts: impl IntoIterator<Item = StoredPart>, entries: u64) -> Parts {
+        Parts { parts: parts.into_iter().map(|part| Mutex::new(Part::Stored(part))).collect(), entries }
+    }
+
+    /// How many groups, keys or rows there are said to be.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Lets their bytes be looked at one after another, for who is alone in wanting them: they are given up on the way.
+    ///
+    /// # Errors
+    /// When one of them isn't what a part is, or what `look` says.
+    pub(crate) fn consume(&self, mut look: impl FnMut(&[u8]) -> Result<(), RunError>) -> Result<(), RunError> {
+        // The same memory for all: what is new from the system has to be cleared by it.
+        let mut room = Vec::new();
+        for part in &self.parts {
+            let part = std::mem::replace(&mut *part.lock().unwrap_or_else(|e| e.into_inner()), Part::GivenUp);
+            match part {
+                Part::Stored(stored) => look(stored.unpack_in(&mut room).map_err(failed)?)?,
+                Part::Unpacked(bytes) => look(&bytes)?,
+                Part::GivenUp => return Err(failed("a part of it has been given up already")),
+            }
+        }
+        Ok(())
     }
 
     /// Their bytes, in their order.
@@ -220,7 +249,7 @@ impl Parts {
     /// # Errors
     /// When one of them isn't what a part is.
     pub(crate) fn all(&self) -> Result<Vec<Unpacked>, RunError> {
-        (0..self.0.len()).map(|number| self.get(number)).collect()
+        (0..self.parts.len()).map(|number| self.get(number)).collect()
     }
 
     /// The same. Several tasks that want all begin at different ones, so that each unpacks some.
@@ -228,13 +257,13 @@ impl Parts {
     /// # Errors
     /// As with [`Parts::all`].
     pub(crate) fn all_for(&self, share: Share) -> Result<Vec<Unpacked>, RunError> {
-        let first = self.0.len() * share.part / share.parts.max(1);
-        (first..self.0.len()).try_for_each(|number| self.get(number).map(drop))?;
+        let first = self.parts.len() * share.part / share.parts.max(1);
+        (first..self.parts.len()).try_for_each(|number| self.get(number).map(drop))?;
         self.all()
     }
 
     fn get(&self, number: usize) -> Result<Unpacked, RunError> {
-        let mut part = self.0[number].lock().unwrap_or_else(|e| e.into_inner());
+        let mut part = self.parts[number].lock().unwrap_or_else(|e| e.into_inner());
         let bytes = match std::mem::replace(&mut *part, Part::GivenUp) {
             Part::Stored(stored) => Unpacked(Arc::new(stored.unpack().map_err(failed)?)),
             Part::Unpacked(bytes) => bytes,
@@ -246,7 +275,7 @@ impl Parts {
 
     /// Nobody wants them any more.
     pub(crate) fn give_up(&self) {
-        for part in &self.0 {
+        for part in &self.parts {
             *part.lock().unwrap_or_else(|e| e.into_inner()) = Part::GivenUp;
         }
     }

@@ -74,6 +74,8 @@ enum Input {
 enum Phase {
     /// Join tables are missing.
     Waiting,
+    /// What a checkpoint found in its operators is still to be taken back.
+    Restoring,
     /// Reading.
     Running,
     /// The input has ended; this operator gives what it still holds.
@@ -342,8 +344,14 @@ impl Task {
                 }
                 self.phase = Phase::Closing;
             } else if ready && self.cx.barriers().is_none_or(|barriers| barriers.may_start(self.stage.index)) {
-                self.open()?;
-                self.phase = Phase::Running;
+                self.phase = Phase::Restoring;
+                if !self.stage.restored.is_empty() {
+                    // Meanwhile the tasks before it read as much as there is room for.
+                    if let InputPort::Exchange(exchange) = &self.stage.input {
+                        exchange.bound();
+                    }
+                    return Ok(Step::Later);
+                }
             } else {
                 if let Some(number) = self.unsent_barrier() {
                     self.pass_barrier(number)?;
@@ -352,6 +360,10 @@ impl Task {
                 self.flush()?;
                 return Ok(Step::Blocked);
             }
+        }
+        if matches!(self.phase, Phase::Restoring) {
+            self.open()?;
+            self.phase = Phase::Running;
         }
         if matches!(self.phase, Phase::Finishing(_) | Phase::Closing)
             && let Some(number) = self.unsent_barrier()
@@ -362,7 +374,7 @@ impl Task {
             return Ok(Step::Blocked);
         }
         match self.phase {
-            Phase::Waiting => {}
+            Phase::Waiting | Phase::Restoring => {}
             Phase::Running if self.unwanted() || self.ops.iter().any(|op| op.satisfied()) => {
                 self.close_input();
                 self.phase = Phase::Finishing(0);

@@ -17,6 +17,7 @@ use crate::arena::FrozenBytes;
 use crate::estimate::Estimate;
 use crate::joined::{InPlaces, Joined};
 use crate::key::{decode, encode, hash_key, skip};
+use crate::keys::AT_ONCE;
 use crate::layout::{StateKind, StateLayout};
 use crate::narrow::{Carried, Forms};
 use crate::pages::FrozenPage;
@@ -139,6 +140,42 @@ const ESTIMATE: u8 = 3;
 const MOMENTS: u8 = 4;
 const VALUES: u8 = 5;
 
+/// A table on its way back out of its parts, one after another: no more than one of them needs to be in memory.
+pub struct Rebuilding {
+    table: GroupTable,
+    parts: usize,
+}
+
+impl Rebuilding {
+    /// No part was taken yet; about so many groups will come.
+    pub fn new(spec: &AggregateSpec, groups: usize) -> Rebuilding {
+        let mut table = GroupTable::new(spec);
+        table.reserve(groups);
+        Rebuilding { table, parts: 0 }
+    }
+
+    /// Takes the next part, in the order in which they were frozen, the first one whole.
+    ///
+    /// # Errors
+    /// When it doesn't fit the aggregate or those before, or is damaged.
+    pub fn take(&mut self, part: &[u8]) -> Result<(), DamagedState> {
+        let aligned = aligned(part);
+        let fitting = self.table.fitting(self.parts, &aligned)?;
+        self.parts += 1;
+        self.table.take_part(fitting)
+    }
+
+    /// The table.
+    ///
+    /// # Errors
+    /// When what came isn't all of it.
+    pub fn finish(self) -> Result<GroupTable, DamagedState> {
+        self.table.check_gone()?;
+        self.table.check_sides()?;
+        Ok(self.table)
+    }
+}
+
 impl GroupTable {
     /// What changed since the last call (`whole`, and the first time: everything).
     pub fn freeze(&mut self, whole: bool) -> FrozenGroups {
@@ -207,14 +244,9 @@ impl GroupTable {
     /// # Errors
     /// When they don't fit the aggregate or one another, or are damaged.
     pub fn from_parts<B: AsRef<[u8]>>(spec: &AggregateSpec, parts: &[B]) -> Result<GroupTable, DamagedState> {
-        let mut table = GroupTable::new(spec);
-        for (number, bytes) in parts.iter().enumerate() {
-            let aligned = aligned(bytes.as_ref());
-            table.take_part(table.fitting(number, &aligned)?)?;
-        }
-        table.check_gone()?;
-        table.check_sides()?;
-        Ok(table)
+        let mut rebuilt = Rebuilding::new(spec, 0);
+        parts.iter().try_for_each(|part| rebuilt.take(part.as_ref()))?;
+        rebuilt.finish()
     }
 
     /// A part, if it is one of a table like this one.
@@ -273,19 +305,27 @@ impl GroupTable {
             return damaged(format!("it begins with group {first} where {} are known", self.len()));
         }
         let mut rest = archive.keys.as_slice();
-        for length in archive.lengths.iter() {
-            let Some((key, after)) = rest.split_at_checked(length.to_native() as usize) else {
-                return damaged("its keys are cut off");
-            };
-            rest = after;
-            let parts = &self.key_layout().parts;
-            if parts.iter().try_fold(key, |key, part| skip(key, &part.ty)).is_none_or(|left| !left.is_empty()) {
-                return damaged("a key in it is none");
+        let mut block: Vec<(&[u8], u64)> = Vec::with_capacity(AT_ONCE);
+        for lengths in archive.lengths.chunks(AT_ONCE) {
+            block.clear();
+            for length in lengths {
+                let Some((key, after)) = rest.split_at_checked(length.to_native() as usize) else {
+                    return damaged("its keys are cut off");
+                };
+                rest = after;
+                let parts = &self.key_layout().parts;
+                if parts.iter().try_fold(key, |key, part| skip(key, &part.ty)).is_none_or(|left| !left.is_empty()) {
+                    return damaged("a key in it is none");
+                }
+                block.push((key, hash_key(key)));
             }
-            let before = self.len();
-            self.group(key, hash_key(key));
-            if !keyless && self.len() == before {
-                return damaged("a key stands in it twice");
+            self.foresee(block.iter().map(|(_, hash)| *hash));
+            for (key, hash) in &block {
+                let before = self.len();
+                self.group(key, *hash);
+                if !keyless && self.len() == before {
+                    return damaged("a key stands in it twice");
+                }
             }
         }
         if !rest.is_empty() {

@@ -24,7 +24,7 @@ mod side;
 mod table;
 mod update;
 
-pub use archive::{DamagedState, FrozenGroups};
+pub use archive::{DamagedState, FrozenGroups, Rebuilding};
 pub use arena::{Arena, FrozenBytes, Place};
 pub use estimate::Estimate;
 pub use join::{JoinTable, TooManyRows};

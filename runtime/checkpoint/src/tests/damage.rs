@@ -203,7 +203,7 @@ fn on_a_real_disk() {
     let part = job.write_part(number, "p", SCHEMA, &[1; 100_000], &mut Vec::new()).expect("a part");
     let mut manifest = Manifest::new(Kind::Regular, number, lineage, print);
     let operators = vec![OperatorState { node: "a".into(), kind: "k".into(), parts: vec![part.clone()] }];
-    manifest.stages.push(StageState { name: "s".into(), ended: false, operators });
+    manifest.stages.push(StageState { name: "s".into(), ended: false, tasks: 1, operators });
     let published = job.publish(&manifest).expect("published");
     assert_eq!(job.newest(true), Ok(Some(published)));
     assert_eq!(job.read_part(&part, 100_000).expect("read"), [1; 100_000]);

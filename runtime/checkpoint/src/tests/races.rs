@@ -81,7 +81,7 @@ fn race(seeds: std::ops::Range<u64>) -> (u64, u64) {
                         job.write_part(number, "p", SCHEMA, &content(number, 0), &mut Vec::new()).expect("a part");
                     let mut manifest = Manifest::new(Kind::Regular, number, from.lineage.clone(), print());
                     let operators = vec![OperatorState { node: "a".into(), kind: "k".into(), parts: vec![part] }];
-                    manifest.stages.push(StageState { name: "s".into(), ended: false, operators });
+                    manifest.stages.push(StageState { name: "s".into(), ended: false, tasks: 1, operators });
                     match job.publish(&manifest) {
                         Ok(published) => {
                             assert_eq!(

@@ -586,9 +586,12 @@ impl Coordinator {
     }
 
     fn stages(&self, stored: &Stored, ended: &[bool]) -> Vec<StageState> {
+        // What a stage that hasn't started was to begin with is another run's, which may have had other tasks.
+        let of_this_run = |index: usize| stored.keys().all(|key| key.stage != index || key.copy < RESTORED);
         let stage = |(index, stage): (usize, &Arc<StageCx>)| StageState {
             name: stage.name.to_string(),
             ended: ended[index],
+            tasks: if of_this_run(index) { stage.tasks as u32 } else { 0 },
             operators: stored
                 .iter()
                 .filter(|(key, parts)| key.stage == index && !parts.is_empty())

@@ -49,9 +49,14 @@ impl Loaded {
             let mut positions: BTreeMap<(&str, &str), usize> = BTreeMap::new();
             for operator in &stage.operators {
                 let position = positions.entry((&operator.node, &operator.kind)).or_default();
-                let parts = Arc::new(Parts::new(parts.by_ref().take(operator.parts.len())));
+                // Room is made for no more than may well be there.
+                let entries = operator.parts.iter().map(|part| part.rows.min(part.bytes.saturating_mul(8))).sum();
+                let parts = Arc::new(Parts::new(parts.by_ref().take(operator.parts.len()), entries));
                 let kind = Kind::by_name(&operator.kind).ok_or_else(|| unknown(operator))?;
-                of_stage.push((operator.node.clone(), Restored { kind, position: *position, parts }));
+                let alike = |other: &&OperatorState| (&other.node, &other.kind) == (&operator.node, &operator.kind);
+                let tasks = stage.operators.iter().filter(alike).count();
+                let tasks = (stage.tasks as usize == tasks).then_some(tasks);
+                of_stage.push((operator.node.clone(), Restored { kind, position: *position, tasks, parts }));
                 numbers.push(copy);
                 *position += 1;
                 copy += 1;

@@ -11,7 +11,7 @@ use dfc_batch::{Batch, RowError};
 use dfc_eval::EvalError;
 use dfc_ir::stage::AggregateSpec;
 use dfc_jit::PreparedAggregate;
-use dfc_table::{Estimate, GroupTable, ShareError};
+use dfc_table::{DamagedState, Estimate, GroupTable, Rebuilding, ShareError};
 
 use super::{Operator, Out, batch_rows};
 use crate::budget::Account;
@@ -144,7 +144,7 @@ impl Operator for Partial {
             return Ok(());
         }
         let table = self.table.get_or_insert_with(|| self.aggregate.table());
-        take_groups(table, &self.spec, &state.parts.all()?, Share { part: 0, parts: 1 })
+        take_table(table, &self.spec, state)
     }
 }
 
@@ -311,6 +311,11 @@ impl Operator for Final {
 
     fn restore(&mut self, state: &Restored, share: Share) -> Result<(), RunError> {
         match (state.kind, &mut self.table) {
+            // What each task had is its own again, as the same hashes are.
+            (Kind::Groups, Some(table)) if state.tasks == Some(share.parts) => match share.takes(state.position) {
+                true => take_table(table, &self.spec, state),
+                false => Ok(()),
+            },
             (Kind::Groups, Some(table)) => take_groups(table, &self.spec, &state.parts.all_for(share)?, share),
             (Kind::Results, _) if share.takes(state.position) => {
                 for part in state.parts.all()? {
@@ -321,6 +326,24 @@ impl Operator for Final {
             _ => Ok(()),
         }
     }
+}
+
+/// Takes a stored table, which is this task's alone, into a table.
+fn take_table(table: &mut GroupTable, spec: &AggregateSpec, state: &Restored) -> Result<(), RunError> {
+    let damaged = |why: DamagedState| RunError::State(why.to_string());
+    let mut stored = Rebuilding::new(spec, usize::try_from(state.parts.entries()).unwrap_or(0));
+    state.parts.consume(|part| stored.take(part).map_err(damaged))?;
+    let stored = stored.finish().map_err(damaged)?;
+    if table.is_empty() && stored.first() == 0 {
+        *table = stored;
+        return Ok(());
+    }
+    table.merge_partition(&stored, 0, 1).map_err(|error| failed(&spec.node, error))?;
+    if spec.keys.is_empty() {
+        // It is there from the start, so that it was given on has to be known.
+        table.forget_before(stored.first());
+    }
+    Ok(())
 }
 
 /// Takes a task's share of stored groups into a table.
