@@ -106,3 +106,46 @@ fn copy_of<const N: usize>(index: &Index, from: usize, count: usize, number: imp
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::dialect::Dialect;
+    use super::super::index::Ragged;
+    use super::*;
+
+    /// Columns taken out alone and together, of all rows and of some, stand where the rows' texts have them.
+    #[test]
+    fn fields_stand_where_they_do_in_their_rows() {
+        let cell = |row: usize, column: usize| "x".repeat((row * 7 + column * 3) % 5);
+        let (rows, width) = (150, 20);
+        let lines = (0..rows).map(|row| (0..width).map(|column| cell(row, column)).collect::<Vec<_>>().join(";;"));
+        let text: String = lines.map(|line| line + "\n").collect();
+        let dialect = Dialect { delimiter: b";;".to_vec(), quote: None, escape: b'"', comment: None, trim: false };
+        let mut index = Index::default();
+        index.build(text.as_bytes(), &dialect, width, Ragged::Error);
+        assert_eq!(index.rows(), rows);
+        let some: Vec<u32> = (0..rows as u32).filter(|row| row % 3 != 1).collect();
+        let mut places = Places::default();
+        for wanted in
+            [vec![0], vec![19], vec![0, 1, 2, 3, 4, 5, 6, 7], vec![3, 5, 9, 10], (1..20).collect(), vec![0, 19]]
+        {
+            for chosen in [None, Some(&some[..])] {
+                let mut left = &wanted[..];
+                while !left.is_empty() {
+                    let (these, rest) = left.split_at(Places::together(left));
+                    left = rest;
+                    places.take(&index, these[0], these[these.len() - 1], chosen, 2);
+                    for &column in these {
+                        let Column { before, ends } = places.column(column);
+                        assert_eq!(ends.len(), chosen.map_or(rows, <[u32]>::len));
+                        for (k, (before, end)) in before.iter().zip(ends).enumerate() {
+                            let row = chosen.map_or(k, |chosen| chosen[k] as usize);
+                            let start = before.wrapping_add(2) as usize;
+                            assert_eq!(&text[start..*end as usize], cell(row, column), "row {row}, column {column}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
