@@ -170,6 +170,7 @@ impl<'s, 'a> Place<'s, 'a> {
             Self::dashes,
             Self::line_above,
             Self::match_arm,
+            Self::argument_in_parentheses,
             Self::colon_or_equals,
             Self::lambda,
             Self::constraint,
@@ -513,6 +514,19 @@ pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener
         _ => format!("this `{}`", source(text, at)),
     };
     let end = Span { start: last.end, end: last.end };
+    if let Some((callee, label)) =
+        argument_in_parentheses(symbols, before).filter(|_| before.checked_sub(2) == Some(opener))
+    {
+        let (callee, label) = (source(text, callee), source(text, label));
+        return SyntaxError::new(
+            error::UNCLOSED,
+            at,
+            format!("this `(` before `{label}:` is one too many, and is not closed"),
+            "one too many",
+        )
+        .help(format!("an argument stands right in the brackets: `{callee}({label}: …)`"))
+        .fix(at, "");
+    }
     let fault = SyntaxError::new(
         error::UNCLOSED,
         last,
@@ -527,6 +541,14 @@ pub(crate) fn unclosed(text: &str, symbols: &[Symbol<'_>], before: usize, opener
             .help("`//` begins a comment, which hides the rest of the line; whole division is written `a div b`");
     }
     fault.help(format!("write `{close}` here, or where it belongs")).fix(end, close)
+}
+
+/// `derive((net: price * 2)`: the places of the operator's name and of the argument's, where the symbol `at` is the colon.
+fn argument_in_parentheses(symbols: &[Symbol<'_>], at: usize) -> Option<(Span, Span)> {
+    let [callee, outer, inner, label] = symbols.get(at.checked_sub(4)?..at)? else { return None };
+    let colon = symbols.get(at).is_some_and(|symbol| symbol.is(T::Colon));
+    (colon && callee.is_name() && outer.is(T::LParen) && inner.is(T::LParen) && label.is_name())
+        .then_some((callee.span, label.span))
 }
 
 /// A closing bracket whose opening one is missing before the symbol `at`.

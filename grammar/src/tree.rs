@@ -78,6 +78,7 @@ const CLAUSES: &[(&str, Option<usize>)] = &[
     ("one_of", None),
     ("needs", Some(1)),
     ("only", Some(1)),
+    ("never", Some(2)),
     ("differ", Some(2)),
     ("apart", None),
     ("keyed", Some(2)),

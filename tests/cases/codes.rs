@@ -8,17 +8,24 @@ use dfc_compiler::files::MemoryFiles;
 use dfc_compiler::{Checked, Compiler};
 use dfc_diagnostics::codes::CODES;
 
-/// The `df` blocks below a heading. A block may begin with `// file: name.df`; without it it is `pipeline.df`.
-pub fn blocks(page: &str, heading: &str) -> Vec<(String, String)> {
-    let Some((_, section)) = page.split_once(&format!("\n## {heading}")) else { return Vec::new() };
-    let section = section.split_once("\n## ").map_or(section, |(this, _)| this);
-    section
-        .split("```df\n")
-        .skip(1)
-        .filter_map(|block| block.split_once("```").map(|(text, _)| text.to_owned()))
-        .map(|text| {
+/// The examples of a page, `Wrong` or `Right` ones: each section of that heading (`## Wrong`, `## Wrong: appending to a file`) is one. Its
+/// `df` blocks are files; one may begin with `// file: name.df`, without it it is `pipeline.df`.
+pub fn examples(page: &str, heading: &str) -> Vec<Vec<(String, String)>> {
+    let heading = format!("## {heading}");
+    let sections = page.split("\n## ").skip(1).map(|section| format!("## {section}"));
+    let of_heading = |section: &String| {
+        let title = section.lines().next().unwrap_or_default();
+        title == heading || title.starts_with(&format!("{heading}: "))
+    };
+    sections.filter(of_heading).map(|section| blocks(&section)).collect()
+}
+
+fn blocks(section: &str) -> Vec<(String, String)> {
+    let texts = section.split("```df\n").skip(1).filter_map(|block| block.split_once("```"));
+    texts
+        .map(|(text, _)| {
             let name = text.lines().next().and_then(|line| line.strip_prefix("// file: ")).unwrap_or("pipeline.df");
-            (name.trim().to_owned(), text.clone())
+            (name.trim().to_owned(), text.to_owned())
         })
         .collect()
 }
@@ -42,22 +49,25 @@ const WITHOUT_EXAMPLES: [&str; 9] = ["E0125", "E0130", "E0213", "E0299", "E0313"
 fn pages_are_true() {
     let mut wrong = Vec::new();
     for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
-        let (bad, good) = (blocks(code.page, "Wrong"), blocks(code.page, "Right"));
+        let (bad, good) = (examples(code.page, "Wrong"), examples(code.page, "Right"));
         if WITHOUT_EXAMPLES.contains(&code.code) {
             assert!(bad.is_empty() && good.is_empty(), "{} has an example: take it off the list", code.code);
             continue;
         }
-        if bad.is_empty() || good.is_empty() {
-            wrong.push(format!("{}: the page lacks an example", code.code));
-            continue;
+        if bad.is_empty() || bad.len() != good.len() {
+            wrong.push(format!("{}: the page has {} wrong and {} right examples", code.code, bad.len(), good.len()));
         }
-        let found = codes(&bad);
-        if found != [code.code] {
-            wrong.push(format!("{}: the wrong example gives {found:?}", code.code));
+        for (number, example) in bad.iter().enumerate() {
+            let found = codes(example);
+            if found != [code.code] {
+                wrong.push(format!("{}: the wrong example {} gives {found:?}", code.code, number + 1));
+            }
         }
-        let found = codes(&good);
-        if !found.is_empty() {
-            wrong.push(format!("{}: the right example gives {found:?}", code.code));
+        for (number, example) in good.iter().enumerate() {
+            let found = codes(example);
+            if !found.is_empty() {
+                wrong.push(format!("{}: the right example {} gives {found:?}", code.code, number + 1));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -163,9 +163,10 @@ fn sound() -> Vec<(String, BTreeMap<PathBuf, String>)> {
     };
     let mut all: Vec<_> = out.into_iter().map(|(name, text)| (name, files(text))).collect();
     for code in CODES.iter().filter(|code| !code.code.starts_with('R')) {
-        let right = super::codes::blocks(code.page, "Right");
-        let files = right.into_iter().map(|(name, text)| (PathBuf::from(name), text)).collect();
-        all.push((code.code.to_owned(), files));
+        for right in super::codes::examples(code.page, "Right") {
+            let files = right.into_iter().map(|(name, text)| (PathBuf::from(name), text)).collect();
+            all.push((code.code.to_owned(), files));
+        }
     }
     // A byte order mark stands at a file's start only; a library may hold what nothing reads.
     let plain = |files: &BTreeMap<PathBuf, String>| {

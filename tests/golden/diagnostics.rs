@@ -26,9 +26,11 @@ fn messages() {
         if name.starts_with("lib-") {
             continue; // used by another file
         }
-        let human = dfc(&folder, &["check", &name]);
+        let asked = asked(&file, &name);
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let human = dfc(&folder, &asked);
         golden.check(&file.with_extension("out"), &human.stderr);
-        let json = dfc(&folder, &["check", &name, "--format", "json"]);
+        let json = dfc(&folder, &[&asked[..], &["--format", "json"]].concat());
         assert_eq!(human.code, json.code, "{name}");
         let found = codes(&json.stdout);
         for (code, _) in &found {
@@ -41,6 +43,35 @@ fn messages() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     golden.finish();
+}
+
+/// What is asked of a file: `dfc check`, or what its first line says, `// dfc check --set since=yesterday`.
+fn asked(file: &Path, name: &str) -> Vec<String> {
+    let text = crate::support::read(file);
+    let said = text.lines().next().and_then(|line| line.strip_prefix("// dfc ")).unwrap_or("check");
+    let mut words: Vec<String> = said.split(' ').map(str::to_owned).collect();
+    words.insert(1, name.to_owned());
+    words
+}
+
+/// Codes that no small file shows alone, and where they are shown.
+const WITHOUT_GOLDEN: [(&str, &str); 5] = [
+    ("E0125", "a file of 16 MiB: `cases/robust.rs`"),
+    ("E0213", "hundreds of files: `cases/robust.rs`"),
+    ("E0299", "a defect of the compiler: there is no pipeline that gives it"),
+    ("E0313", "a sink without a source has another mistake as well: `many-nothing-to-read.df`"),
+    ("W0203", "a thousand findings: `cases/robust.rs`"),
+];
+
+/// Each code of the compiler has a golden file of its own.
+#[test]
+fn every_code_has_a_golden_file() {
+    let names: Vec<String> =
+        inputs("diagnostics", "df").iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())).collect();
+    let shown = |code: &str| names.iter().any(|name| name.starts_with(&format!("{code}-")));
+    let codes = dfc_diagnostics::codes::CODES.iter().map(|code| code.code).filter(|code| !code.starts_with('R'));
+    let without: Vec<&str> = codes.filter(|code| !shown(code)).collect();
+    assert_eq!(without, WITHOUT_GOLDEN.map(|(code, _)| code));
 }
 
 /// What is wrong with the codes that a file gives, judged by its name.
@@ -65,13 +96,13 @@ fn messages_of_the_pages() {
     let mut golden = Golden::default();
     let folder = root().join("tests/golden/diagnostics/pages");
     for code in dfc_diagnostics::codes::CODES {
-        let wrong = crate::cases::codes::blocks(code.page, "Wrong");
-        if wrong.is_empty() {
-            continue; // codes at run time have golden runs
+        // Codes at run time have golden runs.
+        for (number, wrong) in crate::cases::codes::examples(code.page, "Wrong").iter().enumerate() {
+            let checked = crate::cases::codes::check(wrong);
+            let text = dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
+            let more = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+            golden.check(&folder.join(format!("{}{more}.out", code.code)), &text);
         }
-        let checked = crate::cases::codes::check(&wrong);
-        let text = dfc_diagnostics::render::human(&checked.diagnostics, &checked.files, false);
-        golden.check(&folder.join(format!("{}.out", code.code)), &text);
     }
     golden.finish();
 }
@@ -149,5 +180,54 @@ fn nothing_is_coloured_without_a_terminal() {
         let output = crate::support::run(&mut command);
         assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
         assert!(output.stderr.lines().all(|line| line.trim_end() == line), "blanks at a line's end");
+    }
+}
+
+/// Runs a command with a terminal of its own, and prints all that comes there.
+const TERMINAL: &str = "
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        text = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not text:
+        break
+    sys.stdout.buffer.write(text)
+os.waitpid(child, 0)
+";
+
+/// On a terminal there is colour, unless `NO_COLOR` is set and not empty (no-color.org). The words are the same.
+#[test]
+fn a_terminal_is_coloured() {
+    let folder = root().join("tests/golden/diagnostics");
+    let python = crate::support::python::environment().join("bin/python");
+    let dfc = crate::support::binary();
+    let on_terminal = |file: &str, no_color: Option<&str>| {
+        let mut command = std::process::Command::new(&python);
+        command.current_dir(&folder).args(["-c", TERMINAL]).arg(dfc.get_program()).args(["check", file]);
+        command.env_remove("NO_COLOR").env("TERM", "xterm");
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        let output = crate::support::run(&mut command);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout.replace("\r\n", "\n")
+    };
+    for file in ["many-ten-mistakes.df", "W0401-computed-in-vain.df"] {
+        let plain = crate::support::dfc(&folder, &["check", file]).stderr;
+        assert_eq!(on_terminal(file, Some("1")), plain, "NO_COLOR=1");
+        for unset in [None, Some("")] {
+            let text = on_terminal(file, unset);
+            assert!(text.contains("\u{1b}["), "no colour on a terminal, NO_COLOR={unset:?}: {text}");
+            let mut parts = text.split("\u{1b}[");
+            let first = parts.next().unwrap_or_default().to_owned();
+            let words = parts.fold(first, |words, part| words + part.split_once('m').map_or("", |(_, rest)| rest));
+            let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+            assert_eq!(trimmed(&words), trimmed(&plain), "NO_COLOR={unset:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod address;
 mod chain;
 mod ends;
+mod forms;
 mod gone;
 mod grouping;
 mod guess;
@@ -14,6 +15,7 @@ mod nature;
 mod options;
 mod outside;
 mod own;
+mod refused;
 mod rows;
 mod together;
 mod trace;
@@ -38,11 +40,12 @@ use dfc_typeck::{
 use crate::cycles::is_cyclic;
 use crate::db::{Db, SourceFile};
 use crate::globals::globals_and_streams;
+use crate::guarantees::{Known, ends};
 use crate::items::{ItemNode, find, is_twice};
 use crate::places::PartIndex;
 use crate::schemas::OutsideSource;
 use crate::seen::seen;
-use crate::unused::{Computed, Reads, all_reads, in_vain, reads};
+use crate::unused::{Computed, Reads, in_vain, reads};
 
 /// What checking an item gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,10 +64,12 @@ pub struct ItemCheck {
     pub diagnostics: Vec<LocalDiagnostic>,
     /// Fields that its nodes compute.
     pub computed: Vec<Computed>,
-    /// What it reads of other items.
+    /// What it reads of other items; of a sink its chains' checks know it.
     pub reads: Reads,
     /// Of a sink's chain: its connector and the fields it is given.
     pub sinks: Vec<(String, Option<Schema>)>,
+    /// Its sources and sinks, as far as they are sound.
+    pub ends: Vec<Arc<Known>>,
     /// Its sources whose fields come from outside.
     pub outside: Vec<OutsideSource>,
 }
@@ -120,7 +125,7 @@ pub fn item_check(db: &dyn Db, root: SourceFile, item: ItemNode) -> Arc<ItemChec
     if item.key(db).namespace == Namespace::Sink {
         let chains: Vec<&Arc<ItemCheck>> = chain_checks(db, root, item).collect();
         let diagnostics = ends::targets_differ(&chains);
-        return Arc::new(ItemCheck { diagnostics, reads: all_reads(&chains), ..ItemCheck::default() });
+        return Arc::new(ItemCheck { diagnostics, ..ItemCheck::default() });
     }
     Arc::new(in_words(db, root, item, |globals| checked(db, root, item, globals)))
 }
@@ -134,7 +139,7 @@ pub fn chain_check(db: &dyn Db, root: SourceFile, item: ItemNode, number: usize)
 }
 
 /// The checks of a sink's chains.
-fn chain_checks(db: &dyn Db, root: SourceFile, item: ItemNode) -> impl Iterator<Item = &Arc<ItemCheck>> {
+pub fn chain_checks(db: &dyn Db, root: SourceFile, item: ItemNode) -> impl Iterator<Item = &Arc<ItemCheck>> {
     let chains = match item.kind(db).as_ref() {
         ItemKind::Sink(sink) => sink.chains.len(),
         _ => 0,
@@ -293,6 +298,7 @@ impl<'a> ItemContext<'a> {
             ..check
         };
         check.reads = reads(&check);
+        check.ends = ends(&self.item, &check).map(Arc::new).collect();
         check
     }
 

@@ -115,21 +115,12 @@ impl Known {
         self.has("whole") && self.has("replaces") && !self.is_stream()
     }
 
-    fn is_compressed(&self) -> bool {
-        let named = |path: &str| [".gz", ".zst"].iter().any(|end| path.ends_with(end));
-        match self.options.get("compression").and_then(OptionValue::text) {
-            Some("auto") => self.path().is_some_and(named),
-            Some(other) => other != "none",
-            None => false,
-        }
-    }
-
     /// Why a source is read by one task, if it is.
     pub fn unsplittable(&self) -> Option<String> {
         let one_file = self.path().is_some_and(|path| !path.contains(['*', '?', '[', '{']));
         if self.is_stream() {
             Some(format!("`{}` is a stream", self.name))
-        } else if one_file && self.is_compressed() {
+        } else if one_file && is_compressed(&self.options) {
             Some(format!("`{}` is one compressed file", self.name))
         } else {
             None
@@ -147,7 +138,7 @@ impl Known {
                 let known = RESUMES.iter().find(|(known, _)| known == word);
                 let place =
                     known.map_or_else(|| format!("at its {}", word.replace('_', " ")), |(_, words)| (*words).into());
-                let again = if self.is_compressed() { ", reading again up to there" } else { "" };
+                let again = if is_compressed(&self.options) { ", reading again up to there" } else { "" };
                 Ok(format!("goes on {place}{again}"))
             }
             None => Err(format!("`{name}` has no position to go on from")),
@@ -180,6 +171,20 @@ pub fn is_stream(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/")
 }
 
+/// Whether a file is compressed, by the arguments `compression` and `path`.
+pub fn is_compressed(options: &Options) -> bool {
+    let text = |name: &str| options.get(name).and_then(OptionValue::text);
+    let named = |path: &str| {
+        let path = path.to_lowercase();
+        [".gz", ".gzip", ".zst", ".zstd"].iter().any(|end| path.ends_with(end))
+    };
+    match text("compression") {
+        Some("auto") => text("path").is_some_and(named),
+        Some(other) => other != "none",
+        None => false,
+    }
+}
+
 /// What the job of a program guarantees; `None` for a library.
 #[salsa::tracked]
 pub fn guarantees(db: &dyn Db, root: SourceFile) -> Option<Arc<Guarantees>> {
@@ -199,7 +204,7 @@ pub fn on_disk(db: &dyn Db, root: SourceFile, settings: &JobCheck) -> Option<Str
 
 /// The sources and sinks of a program, as far as they are sound.
 pub fn known_ends(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Known> {
-    judged(db, root).flat_map(|file| &file.ends)
+    judged(db, root).flat_map(|file| &file.ends).map(Arc::as_ref)
 }
 
 fn judged(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Arc<Judged>> {
@@ -209,7 +214,7 @@ fn judged(db: &dyn Db, root: SourceFile) -> impl Iterator<Item = &Arc<Judged>> {
 /// What the items of a file say to the job's guarantees. It stays the same over most edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Judged {
-    ends: Vec<Known>,
+    ends: Vec<Arc<Known>>,
     varies: Vec<String>,
     /// Operators that hold what they are given to the end, and can put it on disk.
     holds: Vec<String>,

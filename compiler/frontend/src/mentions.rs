@@ -1,13 +1,15 @@
 //! Which declarations an item mentions, by name: from its tree alone.
 //!
-//! It may not know whether they are there. It may name more than are meant (a field may be called like a constant), never fewer.
+//! It may not know whether they are there. It may name more than are meant (a field may be called like a constant), never fewer. A
+//! stream where one is read is no mention: a parameter may have its name.
 
 use dfc_grammar::ast::{
-    self, Chain, Expr, ExprKind, ItemKind, OutputTerm, ParamKind, Setting, SettingValue, Stmt, TypeExpr, TypeKind,
+    self, Call, Chain, Expr, ExprKind, ItemKind, OutputTerm, ParamKind, Setting, SettingValue, Stmt, TypeExpr, TypeKind,
 };
 use dfc_typeck::Namespace;
 
 use crate::items::Slot;
+use crate::operators::{Kind, Role, table};
 
 /// The names that a declaration uses.
 #[derive(Default)]
@@ -110,13 +112,34 @@ impl<'e> Mentions<'e> {
     }
 
     fn chain(&mut self, chain: &'e Chain) {
-        self.operators(chain);
-        self.expr(&chain.head);
-        self.all(chain.links.iter().flat_map(|link| &link.args).map(|arg| &arg.value));
+        self.rows(&chain.head);
+        for link in &chain.links {
+            self.names.push((Namespace::Operator, &link.name.text));
+            self.arguments(link);
+        }
     }
 
-    fn operators(&mut self, chain: &'e Chain) {
-        self.names.extend(chain.links.iter().map(|link| (Namespace::Operator, &*link.name.text)));
+    /// What gives rows: a stream's name, a chain, a call such as `union(a, b)`.
+    fn rows(&mut self, e: &'e Expr) {
+        match &e.kind {
+            ExprKind::Name(_) => {}
+            ExprKind::Call(call) => self.arguments(call),
+            _ => self.expr(e),
+        }
+    }
+
+    /// The arguments of an operator, of which some are streams by its declaration.
+    fn arguments(&mut self, call: &'e Call) {
+        let operator = table().get(&call.name.text, Role::Shuffle);
+        for (arg, param) in operator.into_iter().flat_map(|operator| operator.paired(call)) {
+            match param.map(|param| &param.kind) {
+                Some(Kind::Stream | Kind::Source) => self.rows(&arg.value),
+                _ => self.expr(&arg.value),
+            }
+        }
+        if operator.is_none() {
+            self.all(call.args.iter().map(|arg| &arg.value));
+        }
     }
 
     fn ty(&mut self, ty: &'e TypeExpr) {
@@ -137,7 +160,7 @@ impl<'e> Mentions<'e> {
             // A record's name is an argument: `schema: Order`.
             ExprKind::Name(name) => self.names.extend([(Namespace::Value, &**name), (Namespace::Record, &**name)]),
             ExprKind::Call(call) => self.names.push((Namespace::Fn, &call.name.text)),
-            ExprKind::Chain(chain) => self.operators(chain),
+            ExprKind::Chain(chain) => return self.chain(chain),
             ExprKind::Cast { ty, .. } | ExprKind::Type(ty) => self.ty(ty),
             _ => {}
         }

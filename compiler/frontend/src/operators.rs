@@ -123,12 +123,14 @@ pub struct Condition {
     pub negated: bool,
     /// The parameter.
     pub param: String,
-    /// The name it must have been given, or `FOLDER`; `None`: it is given, and not `false`.
+    /// The name it must have been given, `FOLDER` or `STREAM`; `None`: it is given, and not `false`.
     pub value: Option<String>,
 }
 
 /// A path that ends with `/`.
 const FOLDER: &str = "folder";
+/// The path `-`: the standard input or output.
+const STREAM: &str = "standard";
 
 impl Condition {
     /// Whether it holds for these arguments.
@@ -136,11 +138,17 @@ impl Condition {
         let found = match (options.get(&self.param), &self.value) {
             (None | Some(OptionValue::Absent | OptionValue::Value(Value::Bool(false))), _) => false,
             (Some(given), Some(wanted)) if wanted == FOLDER => given.text().is_some_and(|path| path.ends_with('/')),
+            (Some(given), Some(wanted)) if wanted == STREAM => given.text() == Some("-"),
             (Some(given), Some(wanted)) => given.text() == Some(wanted),
             (Some(OptionValue::Names(names)), None) => !names.is_empty(),
             (Some(_), None) => true,
         };
         found != self.negated
+    }
+
+    /// Whether it is about the standard input or output.
+    pub fn is_stream(&self) -> bool {
+        self.value.as_deref() == Some(STREAM)
     }
 }
 
@@ -165,6 +173,19 @@ impl Operator {
     /// The parameter of this name.
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|p| p.name == name)
+    }
+
+    /// The arguments of a call, each with its parameter as far as there is one.
+    pub fn paired<'c>(&self, call: &'c ast::Call) -> impl Iterator<Item = (&'c ast::Arg, Option<&Param>)> {
+        let mut positional = self.params.iter().filter(|p| !p.variadic);
+        let variadic = self.params.iter().find(|p| p.variadic);
+        call.args.iter().map(move |arg| {
+            let param = match &arg.label {
+                Some(label) => self.param(&label.text),
+                None => variadic.or_else(|| positional.next()),
+            };
+            (arg, param)
+        })
     }
 
     /// The words of a clause, whatever its condition; `None` if it is not there.

@@ -33,7 +33,7 @@ pub struct References {
     pub same: Vec<Reference>,
     /// For each call of an operator that demands unique paths: the streams whose rows come into it as they are.
     pub unique: Vec<Vec<Reference>>,
-    /// A stream that begins with an operator or ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
+    /// A stream or a sink that begins with an operator, a stream that ends in a sink, or a chain that is no chain: its own check says so, and the graph takes it as whole.
     pub misplaced: bool,
 }
 
@@ -43,15 +43,22 @@ pub fn references(key: &ItemKey, kind: &ItemKind) -> References {
     match kind {
         ItemKind::Stream(stream) => {
             walk.out.same = walk.chain(&stream.chain);
-            walk.out.misplaced = stream.chain.links.iter().any(|link| ends(&link.name.text))
-                || matches!(&stream.chain.head.kind, ExprKind::Call(head) if !HEADS.contains(&head.name.text.as_str()));
+            walk.out.misplaced =
+                stream.chain.links.iter().any(|link| ends(&link.name.text)) || starts_with_operator(&stream.chain);
         }
-        ItemKind::Sink(sink) => sink.chains.iter().for_each(|chain| drop(walk.chain(chain))),
+        ItemKind::Sink(sink) => {
+            sink.chains.iter().for_each(|chain| drop(walk.chain(chain)));
+            walk.out.misplaced = sink.chains.iter().any(|chain| !chain.links.is_empty() && starts_with_operator(chain));
+        }
         // A source that is only a name is refused; the stream it names is read all the same.
         ItemKind::Source(source) => drop(walk.chain(&source.chain)),
         _ => {}
     }
     walk.out
+}
+
+fn starts_with_operator(chain: &Chain) -> bool {
+    matches!(&chain.head.kind, ExprKind::Call(head) if !HEADS.contains(&head.name.text.as_str()))
 }
 
 /// Whether an operator can only stand at an end of the graph.
@@ -84,15 +91,9 @@ impl Walk {
             call.args.iter().for_each(|arg| self.perhaps(&arg.value));
             return Vec::new();
         };
-        let mut positional = operator.params.iter().filter(|p| !p.variadic);
         let variadic = operator.params.iter().find(|p| p.variadic);
         let mut rows = Vec::new();
-        for arg in &call.args {
-            let param = match &arg.label {
-                Some(label) => operator.param(&label.text),
-                None if variadic.is_some() => variadic,
-                None => positional.next(),
-            };
+        for (arg, param) in operator.paired(call) {
             match param.map(|p| &p.kind) {
                 Some(Kind::Stream | Kind::Source) => {}
                 None if variadic.is_none_or(|p| p.kind == Kind::Stream) => {

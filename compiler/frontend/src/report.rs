@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dfc_diagnostics::{Diagnostic, FileId, Fix, Place, Severity};
+use dfc_grammar::SyntaxError;
 use dfc_grammar::ast::{ItemKind, Span, TypeKind};
+use dfc_grammar::token::{Token, TokenKind};
 use dfc_ir::{Field, Schema};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
@@ -15,10 +17,11 @@ use crate::allow;
 use crate::check::{checks, stream_columns};
 use crate::db::{Db, SourceFile};
 use crate::globals::declarations;
-use crate::graph::graph;
+use crate::graph::{graph, unknown_operator};
 use crate::guarantees::guarantees;
 use crate::items::{ItemNode, Program, Slot, file_items, parse, program};
 use crate::joblints::job_lints;
+use crate::operators::{Role, table};
 use crate::places;
 use crate::said::said;
 use crate::settings::job;
@@ -146,6 +149,7 @@ fn syntax(db: &dyn Db, program: &Program, files: &[SourceFile], out: &mut Vec<Di
                 diagnostic = diagnostic.related(place(*span), words.clone());
             }
             diagnostic.help.clone_from(&error.help);
+            diagnostic.notes.extend(unknown_callee(db, program, *file, error));
             if let Some((span, text)) = &error.fix {
                 let title = if text.is_empty() { "take it out".to_string() } else { format!("write `{text}`") };
                 diagnostic = diagnostic.fix(title, place(*span), text.clone());
@@ -153,6 +157,43 @@ fn syntax(db: &dyn Db, program: &Program, files: &[SourceFile], out: &mut Vec<Di
             out.push(diagnostic);
         }
     }
+}
+
+/// `wher(status = "paid")`: of an operator that isn't there nothing would be said as long as the mistake inside its brackets stands.
+fn unknown_callee(db: &dyn Db, program: &Program, file: SourceFile, error: &SyntaxError) -> Option<String> {
+    if error.code != "E0113" {
+        return None;
+    }
+    let (text, parsed) = (file.text(db).as_ref().ok()?, parse(db, file));
+    let before = parsed.tokens.partition_point(|token| token.span.start < error.span.start);
+    let mut tokens = parsed.tokens[..before].iter().rev().filter(|token| !token.kind.is_trivia());
+    let mut closed = 0;
+    let opened = |token: &&Token| {
+        match token.kind {
+            TokenKind::RParen => closed += 1,
+            TokenKind::LParen if closed == 0 => return true,
+            TokenKind::LParen => closed -= 1,
+            _ => {}
+        }
+        false
+    };
+    tokens.find(opened)?;
+    let name = tokens.next().filter(|token| token.kind == TokenKind::Name)?.text(text);
+    let link = tokens.next().is_some_and(|token| token.kind == TokenKind::Pipe);
+    let known = !table().roles(name).is_empty()
+        || program.find(Namespace::Operator, name).is_some()
+        || program.hidden.contains(name)
+        || program.unknown_names;
+    if !link || known {
+        return None;
+    }
+    let nowhere =
+        Loc { item: ItemKey { file: 0, namespace: Namespace::Job, name: String::new(), nth: 0 }, span: error.span };
+    let unknown = unknown_operator(name, Role::Shuffle, nowhere);
+    Some(match unknown.help.or(unknown.notes.into_iter().next()) {
+        Some(help) => format!("{}: {help}", unknown.message),
+        None => unknown.message,
+    })
 }
 
 /// An item's key, its name borrowed.

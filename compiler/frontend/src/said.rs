@@ -9,7 +9,7 @@ use dfc_typeck::{LocalDiagnostic, Namespace};
 
 use crate::check::checks;
 use crate::db::{Db, SourceFile};
-use crate::guarantees::{Known, ends, holding, varying};
+use crate::guarantees::{Known, holding, varying};
 use crate::items::{file_items, is_flow};
 use crate::unused::unused;
 use crate::userops::operator_check;
@@ -23,7 +23,7 @@ pub struct Said {
     /// What is wrong with its streams, sinks and operators.
     pub problems: Vec<LocalDiagnostic>,
     /// Its sources and sinks, as far as they are sound.
-    pub ends: Vec<Known>,
+    pub ends: Vec<Arc<Known>>,
     /// What a second run over the same rows may give differently.
     pub varies: Vec<String>,
     /// Operators that hold what they are given to the end, and can put it on disk.
@@ -43,7 +43,7 @@ fn block(db: &dyn Db, root: SourceFile, file: SourceFile, number: usize) -> Arc<
         if is_flow(key) {
             for check in checks(db, root, *item) {
                 said.problems.extend_from_slice(&check.diagnostics);
-                said.ends.extend(ends(key, check));
+                said.ends.extend_from_slice(&check.ends);
                 said.varies.extend(varying(check));
                 said.holds.extend(holding(check));
             }

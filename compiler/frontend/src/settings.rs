@@ -338,7 +338,12 @@ impl Settings<'_> {
         }
         let ty = takes.ty()?;
         let target = Target::Parameter { operator: "job".into(), name: name.into() };
+        self.checker.unknown_values = false;
         let value = self.checker.constant(e, &DataType::of(ty.clone()), &target)?;
+        // Of a parameter that has no value yet nothing is known but its type.
+        if self.checker.unknown_values {
+            return Some(value);
+        }
         let expected = match (takes, &value) {
             (Takes::Count(low, high), Value::Int(n)) if !(low..=high).contains(n) => match high {
                 high if high >= i64::MAX.into() => format!("{low} or more"),
@@ -350,6 +355,9 @@ impl Settings<'_> {
                 "a time of a millisecond at least, such as `30s`".into()
             }
             (Takes::Text | Takes::Storage, Value::Str(text)) if text.is_empty() => "a text that is not empty".into(),
+            (Takes::Text | Takes::Storage, Value::Str(text)) if text.contains('\0') => {
+                "a text without NUL characters".into()
+            }
             (Takes::Storage, Value::Str(text)) if text.contains("://") && !is_bucket(text) => {
                 "a folder or `s3://bucket/prefix`".into()
             }
@@ -357,6 +365,7 @@ impl Settings<'_> {
         };
         let given = match &value {
             Value::Str(text) if text.is_empty() => "an empty one".to_owned(),
+            Value::Str(text) if text.contains('\0') => format!("`{}`", text.escape_debug()),
             other => dfc_eval::format_value(other, &ty),
         };
         self.out_of_range(e, format!("`{name}` takes {expected}, not {given}"));
@@ -478,7 +487,11 @@ impl Takes {
 
 /// `s3+http` says that the service may be spoken to in plain text.
 fn is_bucket(text: &str) -> bool {
-    text.starts_with("s3://") || text.starts_with("s3+http://")
+    let Some(place) = text.strip_prefix("s3://").or_else(|| text.strip_prefix("s3+http://")) else { return false };
+    let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+    let in_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let sound = |part: &str| !matches!(part, "." | "..") && !part.contains(char::is_control);
+    !bucket.is_empty() && bucket.bytes().all(in_names) && prefix.split('/').all(sound)
 }
 
 /// In microseconds.

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dfc_diagnostics::Severity;
-use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
+use dfc_typeck::{ItemKey, Loc, LocalDiagnostic, Namespace};
 
-use crate::check::{Input, ItemCheck, item_check};
+use crate::check::{Input, ItemCheck, chain_check, chain_checks, item_check};
 use crate::db::{Db, SourceFile};
 use crate::edges::readers;
 use crate::items::ItemNode;
@@ -43,22 +43,31 @@ pub fn reads(check: &ItemCheck) -> Reads {
     Some(reads)
 }
 
-/// What several checks read together; `None` as soon as one has errors.
-pub fn all_reads(checks: &[&Arc<ItemCheck>]) -> Reads {
-    let mut all: BTreeMap<ItemKey, BTreeSet<usize>> = BTreeMap::new();
-    for check in checks {
-        for (stream, columns) in check.reads.as_ref()? {
-            all.entry(stream.clone()).or_default().extend(columns);
+/// Which of a sink's chains read which stream; `None`: one of them has errors. It stays the same when the fields change that they read.
+#[salsa::tracked]
+fn chains_reading(db: &dyn Db, root: SourceFile, sink: ItemNode) -> Option<Arc<BTreeMap<ItemKey, Vec<usize>>>> {
+    let mut chains: BTreeMap<ItemKey, Vec<usize>> = BTreeMap::new();
+    for (number, check) in chain_checks(db, root, sink).enumerate() {
+        for stream in check.reads.as_ref()?.keys() {
+            chains.entry(stream.clone()).or_default().push(number);
         }
     }
-    Some(all)
+    Some(Arc::new(chains))
 }
 
 /// What an item reads of one other: an edit that changes what is read of one stream asks only that one anew.
 #[salsa::tracked]
 fn read_of(db: &dyn Db, root: SourceFile, reader: ItemNode, item: ItemNode) -> Option<Arc<BTreeSet<usize>>> {
-    let reads = item_check(db, root, reader).reads.as_ref()?;
-    Some(Arc::new(reads.get(item.key(db)).cloned().unwrap_or_default()))
+    let key = item.key(db);
+    let of = |check: &ItemCheck| Some(check.reads.as_ref()?.get(key).cloned().unwrap_or_default());
+    if reader.key(db).namespace != Namespace::Sink {
+        return of(item_check(db, root, reader)).map(Arc::new);
+    }
+    let mut read = BTreeSet::new();
+    for number in chains_reading(db, root, reader).as_ref()?.get(key).into_iter().flatten() {
+        read.extend(of(chain_check(db, root, reader, *number))?);
+    }
+    Some(Arc::new(read))
 }
 
 /// The columns of an item that its readers read; `None`: one of them has errors.

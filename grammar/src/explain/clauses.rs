@@ -20,6 +20,8 @@ const CLAUSES: &[(&str, &str)] = &[
     ("inner", "join(other, on: id)"),
     ("union", ""),
     ("cross", "join(other, on: id)"),
+    ("copy", "csv(\"out.csv\")"),
+    ("into", "csv(\"out.csv\")"),
 ];
 
 /// Words that begin an item elsewhere, and the item here.
@@ -43,6 +45,10 @@ const ITEMS: &[(&str, &str)] = &[
     ("output", "sink"),
     ("write", "sink"),
     ("print", "sink"),
+    ("copy", "sink"),
+    ("unload", "sink"),
+    ("export", "sink"),
+    ("save", "sink"),
     ("struct", "record"),
     ("class", "record"),
     ("type", "record"),

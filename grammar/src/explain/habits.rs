@@ -45,6 +45,20 @@ impl<'a> Place<'_, 'a> {
         Some((Some(fault), Repair::Region))
     }
 
+    /// `derive((net: price * 2))`
+    pub(super) fn argument_in_parentheses(&self) -> Option<Answer<'a>> {
+        let (callee, label) = super::argument_in_parentheses(self.symbols, self.at)?;
+        let (callee, label) = (super::source(self.text, callee), super::source(self.text, label));
+        let fault = SyntaxError::new(
+            error::UNEXPECTED,
+            self.before(2)?.span,
+            format!("the argument `{label}:` stands in parentheses of its own"),
+            "not needed",
+        )
+        .help(format!("take these parentheses out: `{callee}({label}: …)`"));
+        Some((Some(fault), Repair::Region))
+    }
+
     /// `filter(o => o.id > 1)`
     pub(super) fn lambda(&self) -> Option<Answer<'a>> {
         let (opener, name) = (self.opener()?, self.before(1)?);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dfc_grammar::ast::{Arg, Call, ExprKind, Literal, Span, TypeExpr, TypeKind};
 use dfc_ir::plan::{Op, OptionValue};
-use dfc_ir::{DataType, Expr as Ir, Field, Schema, Site, Type};
+use dfc_ir::{DataType, Expr as Ir, Field, Options, Schema, Site, Type};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{
     Column, Gone, Loc, LocalDiagnostic, PathStep, Scope, SiteSink as _, Target, instead_of_null, written,
@@ -175,7 +175,8 @@ impl ItemContext<'_> {
         }
         let columns = flow.columns?;
         let named = self.named_fields(&bound, &columns);
-        let options = options.zip(named).map(|(options, named)| options.into_iter().chain(named).collect());
+        let mut options: Option<Options> =
+            options.zip(named).map(|(options, named)| options.into_iter().chain(named).collect());
         let (schema, from) = match target {
             Some(target) => {
                 let projection = self.fitted(&columns, &target, call)?;
@@ -184,6 +185,9 @@ impl ItemContext<'_> {
             }
             None => (schema(&columns), flow.output),
         };
+        if options.as_ref().is_some_and(|options| !self.target_holds(&bound, options, &columns, &schema)) {
+            options = None;
+        }
         if let (Some(options), Some(from)) = (options, from) {
             let site = self.site(call.span);
             let node = LocalNode {

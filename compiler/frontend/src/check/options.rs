@@ -5,7 +5,6 @@ use std::path::Path;
 use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
 use dfc_ir::plan::{OptionValue, Secret};
 use dfc_ir::{Options, Type, Value};
-use dfc_stdlib::DateFormat;
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
 
@@ -59,13 +58,22 @@ impl ItemContext<'_> {
             };
         };
         self.literal_password(param, &arg.value);
-        let value = self.value(bound, param, ty, &arg.value)?;
-        if let OptionValue::Value(value) = &value {
-            self.in_range(bound, param, value, &arg.value)?;
-            self.well_formed(bound, param, value, &arg.value)?;
-        }
-        if let OptionValue::Secret(Secret::Given(text)) = &value {
-            self.address(bound, param, text, &arg.value)?;
+        let before = std::mem::take(&mut self.unknown_values);
+        let value = self.value(bound, param, ty, &arg.value);
+        // Of a parameter that has no value yet nothing is known but its type.
+        let known = !self.unknown_values;
+        self.unknown_values |= before;
+        let value = value?;
+        match &value {
+            OptionValue::Value(value) if known => {
+                self.in_range(bound, param, value, &arg.value)?;
+                self.well_formed(bound, param, value, &arg.value)?;
+                if let Value::Str(text) = value {
+                    self.table_name(bound, param, text, &arg.value)?;
+                }
+            }
+            OptionValue::Secret(Secret::Given(text)) if known => self.address(bound, param, text, &arg.value)?,
+            _ => {}
         }
         Some(match value {
             OptionValue::Value(Value::Str(path)) if param.name == "path" => {
@@ -100,7 +108,7 @@ impl ItemContext<'_> {
             let indices: Vec<Option<usize>> = named.iter().map(|e| self.field(columns, e)).collect();
             match indices.into_iter().collect::<Option<Vec<usize>>>() {
                 Some(indices) => {
-                    sound &= self.marks_are_bool(param, &named, &indices, columns);
+                    sound &= self.marks_are_bool(param, &named, &indices, columns) && self.each_once(param, &named);
                     let names = indices.iter().map(|&i| columns[i].name.clone()).collect();
                     options.insert(param.name.clone(), OptionValue::Names(names));
                 }
@@ -108,6 +116,22 @@ impl ItemContext<'_> {
             }
         }
         sound.then_some(options)
+    }
+
+    /// Whether a list of fields names none of them twice.
+    fn each_once(&mut self, param: &Param, named: &[&Expr]) -> bool {
+        let again = named.iter().enumerate().find_map(|(at, e)| {
+            let first = named[..at].iter().find(|first| first.kind == e.kind)?;
+            Some((e, first))
+        });
+        let Some((e, first)) = again else { return true };
+        let ExprKind::Name(name) = &e.kind else { return true };
+        let message = format!("`{}` names `{name}` twice", param.name);
+        let problem = LocalDiagnostic::error("E0603", self.loc(e.span), message, "again")
+            .related(self.loc(first.span), "first named here")
+            .help("take one of both out");
+        self.error(problem);
+        false
     }
 
     /// Whether the field that says which rows are removed can say it.
@@ -181,14 +205,14 @@ impl ItemContext<'_> {
         };
         let named = match call.args.as_slice() {
             [Arg { label: None, value: Expr { kind: ExprKind::Literal(Literal::String(name)), .. }, .. }]
-                if !name.is_empty() && !name.contains(['\0', '=']) =>
+                if !name.is_empty() && !name.contains('\0') =>
             {
                 Some(name)
             }
             _ => None,
         };
         let secret = match (call.name.text.as_str(), named) {
-            ("secret", Some(name)) => Some(Secret::Env(name.clone())),
+            ("secret", Some(name)) if !name.contains('=') => Some(Secret::Env(name.clone())),
             ("secret_file", Some(path)) => Some(Secret::File(resolve(self.folder, path))),
             _ => None,
         };
@@ -265,24 +289,6 @@ impl ItemContext<'_> {
             problem = problem.note(format!("`{}`: {}", param.name, doc.trim().replace('\n', " ")));
         }
         self.error(problem);
-        None
-    }
-
-    /// Formats of dates and times are tried now, not on the first row (A5).
-    fn well_formed(&mut self, bound: &Bound<'_>, param: &Param, value: &Value<'_>, e: &Expr) -> Option<()> {
-        let (Value::Str(format), true) = (value, param.name.ends_with("_format")) else { return Some(()) };
-        let (name, operator) = (&param.name, &bound.operator.name);
-        let message = match DateFormat::new(format) {
-            Ok(format) => match format.missing(name) {
-                None => return Some(()),
-                Some(missing) => format!("`{name}` of `{operator}` doesn't say {missing}"),
-            },
-            Err(why) => format!("`{name}` of `{operator}` can't be used: {why}"),
-        };
-        self.error(
-            LocalDiagnostic::error("E0606", self.loc(e.span), message, "this format")
-                .help("a date is written as `%Y-%m-%d`, a time as `%H:%M:%S`"),
-        );
         None
     }
 }

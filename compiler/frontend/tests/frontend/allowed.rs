@@ -1,6 +1,12 @@
-//! What a comment switches off stays switched off when the file is formatted.
+//! Every lint is switched off by a comment with its code, and stays switched off when the file is formatted.
 
-use crate::codes;
+use std::path::Path;
+
+use dfc_diagnostics::Diagnostic;
+use dfc_diagnostics::codes::CODES;
+
+use crate::pages::examples;
+use crate::{codes, compiler};
 
 /// Chains that compute `tax`, which nothing reads, with a comment that says so.
 const CHAINS: &[&str] = &[
@@ -32,4 +38,46 @@ fn a_lint_that_is_switched_off_stays_so_when_formatted() {
             assert!(!lint(&text), "formatted: {text}");
         }
     }
+}
+
+/// Lints that no comment switches off.
+const NEVER_ALLOWED: [(&str, &str); 2] = [
+    ("W0203", "it says that findings are left out, and has no place of its own"),
+    ("W0204", "it is about such a comment: the comment is what is wrong"),
+];
+
+/// For each lint: its page's wrong example gives it, and gives nothing once the line where it is shown ends in a comment that allows it.
+#[test]
+fn every_lint_is_switched_off_by_a_comment() {
+    let mut failures = Vec::new();
+    let mut tried = Vec::new();
+    for code in CODES.iter().filter(|code| code.code.starts_with('W')) {
+        if NEVER_ALLOWED.iter().any(|(never, _)| *never == code.code) {
+            continue;
+        }
+        tried.push(code.code);
+        for files in examples(code, "Wrong") {
+            let mut files: Vec<(String, String)> =
+                files.into_iter().map(|(name, text)| (name, text.to_owned())).collect();
+            let found = found(&files);
+            let Some(lint) = found.iter().find(|problem| problem.code == code.code) else {
+                failures.push(format!("{}: nothing to switch off: {found:?}", code.code));
+                continue;
+            };
+            let main = files.iter_mut().find(|(name, _)| name == "p/main.df").expect("a page has a pipeline");
+            let line = lint.place.start as usize + main.1[lint.place.start as usize..].find('\n').unwrap_or(0);
+            main.1.insert_str(line, &format!(" // allow {}: it is meant", code.code));
+            let still = self::found(&files);
+            if !still.is_empty() {
+                failures.push(format!("{}: {still:?}\n{}", code.code, files[0].1));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(tried.len() > 15, "{tried:?}");
+}
+
+fn found(files: &[(String, String)]) -> Vec<Diagnostic> {
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    compiler(&files).check(Path::new("p/main.df")).diagnostics
 }

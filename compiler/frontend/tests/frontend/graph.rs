@@ -114,6 +114,17 @@ fn what_is_declared_and_never_used() {
     // Used by a declaration that is used; what an unused one uses counts as used.
     expect("const a = 1\nconst b = a + 1\nsink orders |> filter(id > b) |> print()\n", &[]);
     expect("const a = 1\nconst b = a + 1\nsink orders |> print()\n", &["W0403"]);
+    // A stream of the same name is no use of it, wherever a stream is read; beside streams its name counts.
+    let users = "source users = csv(\"u.csv\", schema: User)\nparam users: int64 = 1\n";
+    for read in [
+        "sink { orders |> join(users, on: user_id == right.id) |> discard() users |> print() }",
+        "sink { orders |> lookup(users, on: user_id == right.id) |> discard() users |> print() }",
+        "sink { union(users, users |> filter(id > 1)) |> discard() orders |> print() }",
+        "sink { orders |> join(users |> take(1), on: user_id == right.id) |> discard() }",
+    ] {
+        expect(&format!("{users}{read}\n"), &["W0403"]);
+        expect(&format!("{users}{}\n", read.replacen("orders |>", "orders |> filter(user_id > users) |>", 1)), &[]);
+    }
     // In settings, types of parameters and results, formats, other declarations, bodies of operators.
     for (declared, used) in [
         ("param tasks: int64 = 2", "job j { parallelism: tasks }"),

@@ -4,38 +4,14 @@
 use std::path::Path;
 
 use dfc_diagnostics::Severity;
-use dfc_ir::types::IntType;
-use dfc_ir::{DataType, Field, Type};
+use dfc_ir::{DataType, Type};
 use dfc_typeck::conversions::{Outcome, assign_outcome, common_type, needs_zone, outcome};
 
 use crate::compiler;
+use representatives::types;
 
-/// One of each kind, and the widths that matter; plain and optional.
-fn types() -> Vec<DataType> {
-    let list = |item: Type| Type::List(Box::new(DataType::of(item)));
-    let types = [
-        Type::Bool,
-        Type::Int(IntType::I8),
-        Type::INT64,
-        Type::Int(IntType::U64),
-        Type::Float32,
-        Type::Float64,
-        Type::Decimal(4, 2),
-        Type::Decimal(15, 4),
-        Type::Decimal(38, 0),
-        Type::String,
-        Type::Bytes,
-        Type::Date,
-        Type::Time,
-        Type::DateTime,
-        Type::Timestamp,
-        Type::Duration,
-        Type::Json,
-        list(Type::INT64),
-        Type::Record(vec![Field::new("a", DataType::of(Type::INT32))]),
-    ];
-    types.into_iter().flat_map(|ty| [DataType::of(ty.clone()), DataType::optional(ty)]).collect()
-}
+#[path = "../../../typeck/tests/expressions/representatives.rs"]
+mod representatives;
 
 /// A pipeline whose source has a field `f0`, `f1` … of each type, and whose sink has a line for the type `a` with each other one; what is
 /// found on each of these lines.

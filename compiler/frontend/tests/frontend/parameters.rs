@@ -62,3 +62,40 @@ fn labels_are_asked_for() {
     expect("sink orders |> drop(\"id\") |> print()\n", &["E0612"]);
     expect("sink orders |> sort(desc(id, nulls: middle)) |> print()\n", &["E0615"]);
 }
+
+/// What no run could begin with is said before the start; of a parameter that has no value yet nothing is known but its type.
+#[test]
+fn what_no_run_could_begin_with() {
+    let source = |call: &str| format!("source b = {call}\nsink {{ b |> csv(\"b/\") orders |> print() }}\n");
+    for (call, code) in [
+        ("csv(\"a\\u{0}.csv\", schema: User)", "E0606"),
+        ("csv(f\"{folder}/\", schema: User)", "E0606"),
+        ("csv(\".\", schema: User)", "E0606"),
+        ("csv(\"file:///data/a.csv\", schema: User)", "E0606"),
+        ("sqlite(\"-\", table: \"users\", schema: User)", "E0606"),
+        ("sqlite(\"a.db\", table: \"\", schema: User)", "E0606"),
+        ("sqlite(\"a.db\", table: \"t\", schema: User, increment: id, lag: 0s)", "E0606"),
+        ("csv(\"*.csv\", schema: User, ready: marker, marker: \"\")", "E0606"),
+        ("csv(\"*.csv\", schema: User, escape: \".\")", "E0606"),
+        ("csv(\"*.csv\", schema: User, delimiter: \"a\\\\b\", escape: \"\\\\\")", "E0608"),
+        ("csv(\"a.zst\", schema: User, follow: true)", "E0608"),
+    ] {
+        expect(
+            &format!("const folder = \"data\" // allow W0403: not every source takes it\n{}", source(call)),
+            &[code],
+        );
+    }
+    for call in [
+        "csv(\"a.csv.gz\", schema: User, follow: true, ready: age)",
+        "csv(\"a.csv.gz\", schema: User, follow: true, compression: none)",
+        "csv(\"./-\", schema: User)",
+        "csv(\"-\", schema: User, follow: false)",
+        "csv(\"a.csv\", schema: User, delimiter: \"\\\"\", quote: \"'\")",
+        "postgres(\"postgres://me@h/x?sslmode=disable\", table: \"\\\"a.b\\\".\\\"c\\\"\\\"d\\\"\", schema: User)",
+    ] {
+        expect(&source(call), &[]);
+    }
+    let unknown = "param path: string\nparam mark: string\nparam every: duration\n";
+    let call = "csv(path, schema: User, delimiter: mark, follow: true, poll: every)";
+    expect(&format!("{unknown}{}", source(call)), &[]);
+}

@@ -103,6 +103,8 @@ fn a_new_field_checks_the_chains_that_it_comes_to() {
     assert!(found.is_empty(), "{found:?}");
     let again = compiler.query_counts();
     assert_eq!((again.get("item_check"), again.get("chain_check")), (Some(&4), Some(&1)), "{again:?}");
+    // Of the other targets nobody asks again what they read.
+    assert!(again.get("read_of").is_none_or(|count| *count <= 6), "{again:?}");
     // Of the other streams nobody asks again whether they compute in vain.
     assert!(again.get("unused").is_some_and(|count| *count <= 4), "{again:?}");
 }

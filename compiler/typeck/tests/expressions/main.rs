@@ -10,6 +10,7 @@ mod examples;
 mod names;
 mod numbers;
 mod outcomes;
+mod representatives;
 mod structures;
 mod support;
 mod userfns;

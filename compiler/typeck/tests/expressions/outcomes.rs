@@ -2,47 +2,12 @@
 //! tables of conversions say is what the checker does there, and one mistake gives one message.
 
 use dfc_diagnostics::Severity;
-use dfc_ir::types::IntType;
-use dfc_ir::{DataType, Expr, Field, Type};
+use dfc_ir::{DataType, Expr, Type};
 use dfc_typeck::conversions::{Outcome, assign_outcome, common_type};
 use dfc_typeck::{Column, LocalDiagnostic, NoSites, Scope, Target};
 
+use crate::representatives::types;
 use crate::support::{checker, globals, loc_of, parse_one};
-
-/// One of each kind, and the widths that matter.
-fn representatives() -> Vec<Type> {
-    let list = |item: Type| Type::List(Box::new(DataType::of(item)));
-    vec![
-        Type::Bool,
-        Type::Int(IntType::I8),
-        Type::Int(IntType::I32),
-        Type::INT64,
-        Type::Int(IntType::U64),
-        Type::Float32,
-        Type::Float64,
-        Type::Decimal(4, 2),
-        Type::Decimal(15, 2),
-        Type::Decimal(15, 4),
-        Type::Decimal(38, 0),
-        Type::Decimal(38, 30),
-        Type::String,
-        Type::Bytes,
-        Type::Date,
-        Type::Time,
-        Type::DateTime,
-        Type::Timestamp,
-        Type::Duration,
-        Type::Json,
-        list(Type::INT64),
-        list(Type::String),
-        Type::Record(vec![Field::new("a", DataType::of(Type::INT32))]),
-    ]
-}
-
-/// Every type, plain and optional.
-fn types() -> Vec<DataType> {
-    representatives().into_iter().flat_map(|ty| [DataType::of(ty.clone()), DataType::optional(ty)]).collect()
-}
 
 /// Checks with `x` and `y` of these types in scope.
 fn over<T>(

@@ -76,16 +76,18 @@ impl CsvStyle {
     /// Arguments that contradict each other.
     pub(crate) fn read(options: &OptionReader) -> Result<Self, ConnectError> {
         let dialect = Dialect::read(options)?;
-        let nulls = options.text("nulls")?.unwrap_or("").as_bytes().to_vec();
-        let breaks = |b: &u8| matches!(b, b'\n' | b'\r') || Some(*b) == dialect.quote;
-        if nulls.iter().any(breaks) || nulls.contains(&dialect.delimiter[0]) {
+        let nulls = options.text("nulls")?.unwrap_or("");
+        // What stands behind it could make a whole delimiter of its first character.
+        let delimiter = options.text("delimiter")?.unwrap_or(",").chars().next();
+        let breaks = |c: char| matches!(c, '\n' | '\r') || dialect.quote.map(char::from) == Some(c);
+        if nulls.contains(breaks) || delimiter.is_some_and(|first| nulls.contains(first)) {
             return Err(ConnectError::new("R0202", "`nulls` can't hold the delimiter, a quote or a line break")
                 .help("a null is written as `nulls` without quotes, so that it differs from every text"));
         }
         let plain = |b: &u8| b.is_ascii_alphanumeric() || b"+-.: ".contains(b);
         let guard_all = !nulls.is_empty() || dialect.delimiter.iter().any(plain);
         Ok(CsvStyle {
-            nulls,
+            nulls: nulls.as_bytes().to_vec(),
             quote_all: options.flag("quote_all", false)?,
             line_end: options.choice("line_ending", &[("lf", &b"\n"[..]), ("crlf", &b"\r\n"[..])])?,
             encoding: options.choice("encoding", &ENCODINGS)?,

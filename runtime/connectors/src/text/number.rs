@@ -125,12 +125,13 @@ fn float_text(text: &[u8]) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use dfc_ir::{Type, Value};
 
     use super::*;
 
-    const TEXTS: [&str; 40] = [
+    /// Texts that are numbers, and some that nearly are.
+    pub(crate) const TEXTS: [&str; 65] = [
         "0",
         "-0",
         "-7",
@@ -171,6 +172,31 @@ mod tests {
         "٣",
         "--1",
         "+-1",
+        "-.5",
+        "-.25",
+        "1_0",
+        "12345678",
+        "123456789",
+        "-12345678",
+        "-1234567.89",
+        "-12345.67",
+        "123456.78",
+        "0.04",
+        "1234567890123456",
+        "12345678901234567",
+        "-123456789012345",
+        "12345678.",
+        ".12345678",
+        ".1234567",
+        "123456.7",
+        "123456789.",
+        ".123456789012345",
+        "12345678.9",
+        "1.2.3456789",
+        "..12345678",
+        "9.99",
+        "10.00",
+        "1234567.8901234",
     ];
 
     /// Where the fast form answers, it answers as the full one.
