@@ -20,6 +20,8 @@ pub const LATER: &[(&str, &str)] = &[
     ("rejected", "give `errors { limit: 100, to: \"…\" }` in the job: rejected rows are written to that folder"),
 ];
 
+const RUNNING: &str = "`aggregate(by: [day], total: sum(x))`, the total of each group (there are no window functions),";
+
 /// Other tools' names of operators: (theirs, ours, what to write).
 pub const OPERATORS: &[(&str, &str, &str)] = &[
     ("where", "filter", "`filter(condition)`"),
@@ -62,6 +64,10 @@ pub const OPERATORS: &[(&str, &str, &str)] = &[
     ("console", "print", "`print()`"),
     ("null", "discard", "`discard()`"),
     ("resample", "aggregate", "`aggregate(by: [hour: date_trunc(\"hour\", at)], …)`"),
+    ("cumulate", "aggregate", RUNNING),
+    ("cumsum", "aggregate", RUNNING),
+    ("running_total", "aggregate", RUNNING),
+    ("scan", "aggregate", RUNNING),
     ("value_counts", "aggregate", "`aggregate(by: […], name: count())`"),
     (
         "pivot",

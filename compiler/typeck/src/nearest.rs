@@ -92,9 +92,6 @@ pub const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
     ("current_date", "today"),
     ("curdate", "today"),
     ("sysdate", "now"),
-    ("datediff", "date_diff"),
-    ("timestampdiff", "date_diff"),
-    ("dateadd", "date_add"),
     ("dayofweek", "day_of_week"),
     ("weekday", "day_of_week"),
     ("dayofyear", "day_of_year"),
@@ -134,6 +131,9 @@ pub const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
 /// What stands for a function that looks at the rows before.
 const NO_RUNNING_TOTAL: &str = "`aggregate(by: [day], total: sum(x))` for the total of each group: a function sees its own row only, and there are no window functions";
 
+const LATER: &str = "`date_add(\"day\", 3, day)`: the unit first, then how many";
+const BETWEEN: &str = "`date_diff(\"day\", from, to)`: the unit first, then the earlier one";
+
 /// Forms of SQL that are operators here: (the function there, what to write here).
 pub const FOREIGN_FORMS: &[(&str, &str)] = &[
     ("cast", "`x as int64`, without `cast`"),
@@ -166,6 +166,21 @@ pub const FOREIGN_FORMS: &[(&str, &str)] = &[
     ("extract", "`year(day)`, `month(day)`, `day(day)`: each part of a date is a function"),
     ("datepart", "`year(day)`, `month(day)`, `day(day)`: each part of a date is a function"),
     ("date_part", "`year(day)`, `month(day)`, `day(day)`: each part of a date is a function"),
+    ("dateadd", LATER),
+    ("add_days", LATER),
+    ("adddays", LATER),
+    ("add_hours", LATER),
+    ("add_minutes", LATER),
+    ("add_weeks", LATER),
+    ("add_years", LATER),
+    ("timestampadd", LATER),
+    ("datesub", "`date_add(\"day\", -3, day)`: the unit first, and less than zero for earlier"),
+    ("date_sub", "`date_add(\"day\", -3, day)`: the unit first, and less than zero for earlier"),
+    ("datediff", BETWEEN),
+    ("timestampdiff", BETWEEN),
+    ("days_between", BETWEEN),
+    ("daysbetween", BETWEEN),
+    ("months_between", BETWEEN),
     ("sumif", "`sum(x, where: condition)`"),
     ("sum_if", "`sum(x, where: condition)`"),
     ("countif", "`count(where: condition)`"),
