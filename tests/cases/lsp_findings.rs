@@ -160,6 +160,8 @@ fn what_is_pulled_is_what_is_pushed() {
     for file in inputs("diagnostics", "df").into_iter().step_by(5) {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
         let uri = uri(&file);
+        // A library was pushed while it was closed, to a file that uses it.
+        client.pushed.remove(&uri);
         client.open(&uri, &text);
         let ask = |previous: Value| json!({ "textDocument": { "uri": uri }, "previousResultId": previous });
         let report = client.request("textDocument/diagnostic", ask(Value::Null)).expect("a report");

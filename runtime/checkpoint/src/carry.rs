@@ -27,14 +27,16 @@ impl Job {
     /// Copies an epoch's closed files of a sink's spool, if they would be on this machine only.
     ///
     /// # Errors
-    /// When one can't be read or written; what was copied does no harm.
+    /// When one can't be read or written, or doesn't fit in the quota; what was copied does no harm.
     pub fn carry(&self, node: &str, sealed: &Sealed) -> Result<(), Error> {
         for file in sealed.files.iter().filter(|file| self.is_carried(file)) {
             let path = self.spool_folder(node).join(&file.path);
             for (name, at, bytes) in self.pieces(node, file) {
                 let piece =
                     self.disk().read(&path, at, bytes).map_err(|error| StorageError::io("read", &path, &error))?;
+                self.fits(piece.len())?;
                 self.storage().put(&name, &piece)?;
+                self.stored(piece.len());
             }
         }
         Ok(())

@@ -306,7 +306,7 @@ impl Job {
     }
 
     /// Whether so many more bytes fit in the quota.
-    fn fits(&self, adding: usize) -> Result<(), Error> {
+    pub(crate) fn fits(&self, adding: usize) -> Result<(), Error> {
         match self.notes().room {
             Some(Room { used, quota }) if used.saturating_add(adding as u64) > quota => {
                 let why = format!("{used} bytes are taken, {adding} are to be added, and the job's quota is {quota}");
@@ -316,7 +316,7 @@ impl Job {
         }
     }
 
-    fn stored(&self, bytes: usize) {
+    pub(crate) fn stored(&self, bytes: usize) {
         if let Some(room) = &mut self.notes().room {
             room.used = room.used.saturating_add(bytes as u64);
         }

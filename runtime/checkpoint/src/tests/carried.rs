@@ -114,6 +114,21 @@ fn another_machine_finds_what_was_spooled() {
 }
 
 #[test]
+fn copies_count_for_the_quota() {
+    let machines = Machines::new();
+    let job = machines.job("first");
+    let epoch = sealed(&job, 1, &[7; 5_000]);
+    // The file itself is counted too.
+    let used = job.used_bytes().expect("listed");
+    job.measure(used + 4_999).expect("there is room");
+    let refused = job.carry("sink", &epoch).expect_err("one byte too many");
+    assert!(matches!(refused, Error::Storage(StorageError::Full { .. })), "{refused}");
+    assert!(machines.copies().is_empty());
+    job.measure(used + 5_000).expect("there is room");
+    job.carry("sink", &epoch).expect("copied");
+}
+
+#[test]
 fn what_is_applied_is_neither_kept_nor_fetched() {
     let machines = Machines::new();
     let first = machines.job("first");
