@@ -233,7 +233,9 @@ impl<'a> Place<'_, 'a> {
                 Some(_) if called("select") => {
                     Some("leave it out: without `select` all fields are passed on; `drop(…)` takes some away".into())
                 }
-                Some(name) if !link => Some(format!("`*` is no value: name a field in its place, `{}(…)`", self.source(name))),
+                Some(name) if !link => {
+                    Some(format!("`*` is no value: name a field in its place, `{}(…)`", self.source(name)))
+                }
                 _ => None,
             };
         }
