@@ -412,7 +412,7 @@ impl Lowerer<'_> {
     }
 
     /// The same bits in other lanes.
-    pub(super) fn seen_as(&mut self, lanes: ir::Type, value: ir::Value) -> ir::Value {
+    fn seen_as(&mut self, lanes: ir::Type, value: ir::Value) -> ir::Value {
         if self.b.func.dfg.value_type(value) == lanes {
             return value;
         }

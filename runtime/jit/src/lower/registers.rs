@@ -236,24 +236,18 @@ impl Lowerer<'_> {
             values =
                 values.into_iter().zip(masks).map(|(value, mask)| self.b.ins().bitselect(mask, value, worst)).collect();
         }
-        let mut all = self.folded(values, better);
-        // Each half against the other, then each fourth: in the end all lanes have the same.
-        let (mut apart, bytes) = (8, lane.lane_bits() as u8 / 8);
-        while apart >= bytes {
-            let turned = self.seen_as(types::I8X16, all);
-            let places: Vec<u8> = (0..16).map(|at| (at + apart) % 16).collect();
-            let places = self.b.func.dfg.immediates.push(ConstantData::from(places));
-            let turned = self.b.ins().shuffle(turned, turned, places);
-            let turned = self.seen_as(lane, turned);
-            all = better(self, all, turned);
-            apart /= 2;
-        }
-        let value = self.b.ins().extractlane(all, 0);
-        Ok(match (bytes < 8, signed) {
-            (false, _) => value,
-            (true, true) => self.b.ins().sextend(types::I64, value),
-            (true, false) => self.b.ins().uextend(types::I64, value),
-        })
+        let all = self.folded(values, better);
+        let single: Vec<ir::Value> = (0..lane.lane_count() as u8)
+            .map(|number| {
+                let value = self.b.ins().extractlane(all, number);
+                match (lane.lane_bits() < 64, signed) {
+                    (false, _) => value,
+                    (true, true) => self.b.ins().sextend(types::I64, value),
+                    (true, false) => self.b.ins().uextend(types::I64, value),
+                }
+            })
+            .collect();
+        Ok(self.folded(single, better))
     }
 
     /// The lanes of whole numbers, and whether they have signs.
