@@ -253,6 +253,28 @@ proptest! {
     }
 }
 
+/// D20: killed when the file stands and the end isn't noted: a file without rows is known again too, and is nobody else's.
+#[test]
+fn an_empty_parquet_file_is_known_after_a_kill() {
+    let (folder, spool) = (Folder::new(), Folder::new());
+    let (schema, _) = numbers(0);
+    let pairs = [("path", text(&folder.name("t.parquet"))), ("mode", name("fail"))];
+    let spec = SinkSpec { connector: "parquet".into(), options: options(&pairs) };
+    let open = |resume| {
+        let epochs = SinkEpochs { lineage: LINEAGE.into(), spool: spool.path(""), resume };
+        crate::open_sink(&spec, &schema, &OpenContext { epochs: Some(epochs), ..context() })
+    };
+    let sink = open(None).unwrap();
+    let sealed = sink.seal(1).unwrap();
+    sink.finish().unwrap();
+    drop(sink);
+    let sink = open(resume(&[sealed])).unwrap();
+    assert_eq!(sink.finish().unwrap().rows, 0);
+    drop(sink);
+    assert_eq!(folder.names(), ["t.parquet"]);
+    assert_eq!(open(None).err().unwrap().code, "R0207");
+}
+
 /// D20: killed after a part was moved and before that was noted. The next process writes already while the epoch is applied once more: its
 /// new part must not have the name under which the old one is asked for.
 #[test]

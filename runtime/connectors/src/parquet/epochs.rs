@@ -127,7 +127,7 @@ impl JoinedSink {
             state: Mutex::new(State { spool: Some(spool), parts, life, rows: 0 }),
             _claim: claim,
         };
-        this.find_end()?;
+        this.find_end(!lives.is_empty())?;
         Ok(this)
     }
 
@@ -148,7 +148,7 @@ impl JoinedSink {
     }
 
     /// Looks whether another process came to the end, or nearly.
-    fn find_end(&self) -> Result<(), ConnectError> {
+    fn find_end(&self, resumed: bool) -> Result<(), ConnectError> {
         let fail = self.fail();
         let mut state = self.state();
         let noted: Option<End> = match fs::read(&self.note) {
@@ -157,12 +157,14 @@ impl JoinedSink {
             Err(e) => return Err(fail(e)),
         };
         let missing = state.parts.iter().any(|part| !part.path.exists());
+        // Without rows no part can be missing. That nothing stood there before was looked at when the job began.
+        let empty = resumed && state.parts.is_empty() && self.mode == Mode::Fail;
         let ended = match &noted {
             Some(end) if end.life == state.life.number && !state.life.ended => {
                 same_bytes(&self.target, end.bytes, end.crc).map_err(&fail)?
             }
             // All was removed, the note last.
-            None if missing => {
+            None if missing || empty => {
                 let counted = state.life.rows;
                 self.target.exists() && rows_in(&self.target).is_ok_and(|rows| rows == counted)
             }
