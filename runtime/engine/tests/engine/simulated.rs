@@ -472,7 +472,7 @@ fn a_seed_gives_the_same_run_again() {
 fn find(cases: &[Case], fault: Planted) -> Option<(u64, String, String)> {
     let best = BEST_SEEN.iter().find(|(of, _)| *of == fault).map(|(_, name)| *name);
     let cases: Vec<&Case> = cases.iter().filter(|case| best.is_none_or(|best| case.name == best)).collect();
-    (1..=number("DFC_FAULT_SCHEDULES", 600)).find_map(|seed| {
+    (1..=number("DFC_FAULT_SCHEDULES", 1_500)).find_map(|seed| {
         let case = cases[seed as usize % cases.len()];
         let what = simulate(case, seed, Some(fault)).err()?;
         Some((seed, case.name.clone(), what))
