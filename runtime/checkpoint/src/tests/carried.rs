@@ -2,37 +2,6 @@
 
 use super::*;
 use crate::disk::RealDisk;
-use crate::storage::{Object, Storage};
-
-/// A bucket: no file of any machine.
-struct Bucket(LocalStorage);
-
-impl Storage for Bucket {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
-        self.0.create(name, bytes)
-    }
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
-        self.0.put(name, bytes)
-    }
-    fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
-        self.0.get(name, limit)
-    }
-    fn list(&self, below: &str) -> Result<Vec<Object>, StorageError> {
-        self.0.list(below)
-    }
-    fn delete(&self, names: &[String]) -> Result<(), StorageError> {
-        self.0.delete(names)
-    }
-    fn probe(&self, below: &str) -> Result<(), StorageError> {
-        self.0.probe(below)
-    }
-    fn local_path(&self, _name: &str) -> Option<PathBuf> {
-        None
-    }
-    fn place(&self, name: &str) -> String {
-        format!("bucket/{name}")
-    }
-}
 
 struct Machines {
     folder: tempfile::TempDir,
@@ -47,7 +16,7 @@ impl Machines {
     fn place(&self, machine: &str) -> Place {
         let bucket = LocalStorage::new(self.disk.clone(), self.folder.path().join("bucket"));
         let local = self.folder.path().join(machine).join(".dfc");
-        Place { storage: Arc::new(Bucket(bucket)), local, disk: self.disk.clone() }
+        Place { storage: Arc::new(Far(bucket)), local, disk: self.disk.clone() }
     }
 
     fn job(&self, machine: &str) -> Job {

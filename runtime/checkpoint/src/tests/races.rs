@@ -6,36 +6,6 @@ use crate::disk::LockKind;
 use dfc_trial::Planted;
 use dfc_trial::turns::Simulation;
 
-/// A storage that isn't a folder of this machine, so that each run has a lock of its own.
-struct Far(LocalStorage);
-
-impl Storage for Far {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
-        self.0.create(name, bytes)
-    }
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
-        self.0.put(name, bytes)
-    }
-    fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
-        self.0.get(name, limit)
-    }
-    fn list(&self, below: &str) -> Result<Vec<Object>, StorageError> {
-        self.0.list(below)
-    }
-    fn delete(&self, names: &[String]) -> Result<(), StorageError> {
-        self.0.delete(names)
-    }
-    fn probe(&self, below: &str) -> Result<(), StorageError> {
-        self.0.probe(below)
-    }
-    fn local_path(&self, _: &str) -> Option<PathBuf> {
-        None
-    }
-    fn place(&self, name: &str) -> String {
-        format!("far://{name}")
-    }
-}
-
 fn far(disk: &ModelDisk, machine: &str) -> Job {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let storage = Arc::new(Far(LocalStorage::new(shared.clone(), PathBuf::from("/far"))));
