@@ -116,9 +116,9 @@ fn they_are_listed() {
         without_size(&list.stdout),
         "job shop: 4 checkpoints in .dfc/shop
   number  taken                    kind        took  state   spool  rows read
-       3  2026-09-21 14:14:50 UTC  regular    12 ms   59 B  6.0 kB      3,000
-       2  2026-09-21 14:14:20 UTC  regular    12 ms   59 B  6.0 kB      2,000
-       1  2026-09-21 14:13:50 UTC  savepoint  12 ms   59 B  6.0 kB      1,000  “before the move”
+       3  2026-09-21 14:14:50 UTC  regular    12 ms   54 B  6.0 kB      3,000
+       2  2026-09-21 14:14:20 UTC  regular    12 ms   54 B  6.0 kB      2,000
+       1  2026-09-21 14:13:50 UTC  savepoint  12 ms   54 B  6.0 kB      1,000  “before the move”
        0  2026-09-21 14:13:20 UTC  start       0 ms    0 B     0 B          0
 "
     );
@@ -158,7 +158,7 @@ sources
     1 split read to the end
     1 split not begun
 state
-  by_day.aggregate (groups): 625 entries, 5.0 kB, 59 B stored in 1 part
+  by_day.aggregate (groups): 625 entries, 5.0 kB, 54 B stored in 1 part
 sinks
   sink.csv to out.csv: 400 rows (3.0 kB) up to checkpoint 3 are staged, not applied
 "
@@ -219,7 +219,7 @@ more: dfc explain R0503
     std::fs::write(part.path(), "x").expect("overwritten");
     let verify = dfc(dir.path(), &["checkpoint", "verify", "p.df"]);
     assert!(
-        verify.code == 1 && verify.stdout.contains(": it has 1 bytes, the manifest says 59\n"),
+        verify.code == 1 && verify.stdout.contains(": it has 1 bytes, the manifest says 54\n"),
         "{}",
         verify.stdout
     );
@@ -235,7 +235,7 @@ fn they_are_pruned() {
             .collect::<Vec<_>>()
     };
     let pruned = dfc(dir.path(), &["checkpoint", "prune", "p.df", "--keep", "2"]);
-    assert_eq!((pruned.code, pruned.stdout.as_str()), (0, "removed checkpoints 0, 1 and 1 part of state (59 B)\n"));
+    assert_eq!((pruned.code, pruned.stdout.as_str()), (0, "removed checkpoints 0, 1 and 1 part of state (54 B)\n"));
     assert_eq!(numbers(), [Some(2), Some(3)]);
     open(dir.path()).keep(2, &Kept { note: None, at_micros: NOON }).expect("kept");
     let pruned = dfc(dir.path(), &["checkpoint", "prune", "p.df"]);
@@ -249,7 +249,7 @@ fn they_are_pruned() {
         (1, "error: checkpoint 3 is the newest: the job goes on from it; `dfc run FILE --fresh` starts without\n")
     );
     let pruned = dfc(dir.path(), &["checkpoint", "prune", "p.df", "2"]);
-    assert_eq!(pruned.stdout, "removed checkpoint 2 and 1 part of state (59 B)\n");
+    assert_eq!(pruned.stdout, "removed checkpoint 2 and 1 part of state (54 B)\n");
     assert_eq!(numbers(), [Some(3)]);
     let running = open(dir.path());
     let refused = dfc(dir.path(), &["checkpoint", "prune", "p.df"]);

@@ -26,6 +26,7 @@ mod savepoint;
 mod storage;
 mod verify;
 mod view;
+mod words;
 
 pub use dfc_epoch::{Positions, Sealed, SplitPosition, SpoolFile};
 pub use error::{Damaged, Error, StorageError};

@@ -9,12 +9,15 @@
 use std::io::{Cursor, Read};
 
 use crate::manifest::Part;
+use crate::words::{self, Packed};
 
 const MAGIC: [u8; 8] = *b"dfcpart\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 40;
 const PLAIN: u32 = 0;
 const ZSTD: u32 = 1;
+/// As [`crate::words`] packs them; the blocks that it doesn't follow as they are, or where they are fewer bytes so, by zstd.
+const WORDS: u32 = 2;
 /// zstd's fastest ordinary level: several times as fast as a disk takes its output.
 const LEVEL: i32 = 1;
 /// State rarely shrinks more than to one byte of so many: memory for what claims more isn't taken before it is there.
@@ -26,11 +29,15 @@ const SAMPLE: usize = 64 << 10;
 pub(crate) fn encode(schema: u64, raw: &[u8], bytes: &mut Vec<u8>) -> u32 {
     bytes.clear();
     bytes.resize(HEADER, 0);
-    let codec = if shrinks(raw) && compress(raw, bytes) { ZSTD } else { PLAIN };
-    if codec == PLAIN {
-        bytes.truncate(HEADER);
-        bytes.extend_from_slice(raw);
-    }
+    let mut rest = Vec::new();
+    let codec = if words::pack(raw, bytes, &mut rest) {
+        squeeze(&rest, bytes);
+        WORDS
+    } else if squeeze(raw, bytes) {
+        ZSTD
+    } else {
+        PLAIN
+    };
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(&MAGIC);
     header.extend_from_slice(&VERSION.to_le_bytes());
@@ -43,13 +50,21 @@ pub(crate) fn encode(schema: u64, raw: &[u8], bytes: &mut Vec<u8>) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Whether compressing is worth a try: for large ones a piece from the middle says it.
-fn shrinks(raw: &[u8]) -> bool {
+/// Appends `raw` compressed, or as it is where that doesn't pay; whether it was compressed.
+fn squeeze(raw: &[u8], out: &mut Vec<u8>) -> bool {
+    let before = out.len();
+    // Of large ones a piece from the middle says whether it is worth a try.
     let middle = raw.len().saturating_sub(SAMPLE) / 2;
-    raw.len() <= 4 * SAMPLE || compress(&raw[middle..middle + SAMPLE], &mut Vec::with_capacity(SAMPLE))
+    let tried = raw.len() <= 4 * SAMPLE || compress(&raw[middle..middle + SAMPLE], &mut Vec::with_capacity(SAMPLE));
+    if tried && compress(raw, out) {
+        return true;
+    }
+    out.truncate(before);
+    out.extend_from_slice(raw);
+    false
 }
 
-/// Adds the compressed form to `out`; whether it is at least a tenth smaller. What was added is of no use if it isn't.
+/// Appends the compressed form; whether it is at least a tenth smaller. What was appended is of no use if it isn't.
 fn compress(raw: &[u8], out: &mut Vec<u8>) -> bool {
     let before = out.len();
     out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
@@ -101,8 +116,8 @@ impl StoredPart {
         if length > limit {
             return Err(format!("it holds {length} bytes, more than the {limit} that may be there"));
         }
-        if codec != PLAIN && codec != ZSTD {
-            return Err(format!("its codec is {codec}, this dfc knows {PLAIN} and {ZSTD}"));
+        if codec > WORDS {
+            return Err(format!("its codec is {codec}, this dfc knows {PLAIN} to {WORDS}"));
         }
         Ok(StoredPart { stored, codec, length, crc })
     }
@@ -114,8 +129,8 @@ impl StoredPart {
     pub fn unpack(mut self) -> Result<Vec<u8>, String> {
         let mut raw = Vec::new();
         match self.codec {
-            ZSTD => unpack_in(&self.stored[HEADER..], self.length, &mut raw)?,
-            _ => raw = self.stored.split_off(HEADER),
+            PLAIN => raw = self.stored.split_off(HEADER),
+            _ => self.unpack_to(&mut raw)?,
         }
         self.check(&raw)?;
         Ok(raw)
@@ -127,14 +142,36 @@ impl StoredPart {
     /// As with [`StoredPart::unpack`].
     pub fn unpack_in<'r>(&'r self, room: &'r mut Vec<u8>) -> Result<&'r [u8], String> {
         let raw: &[u8] = match self.codec {
-            ZSTD => {
-                unpack_in(&self.stored[HEADER..], self.length, room)?;
+            PLAIN => &self.stored[HEADER..],
+            _ => {
+                self.unpack_to(room)?;
                 room
             }
-            _ => &self.stored[HEADER..],
         };
         self.check(raw)?;
         Ok(raw)
+    }
+
+    /// Of a part that is packed.
+    fn unpack_to(&self, raw: &mut Vec<u8>) -> Result<(), String> {
+        let body = &self.stored[HEADER..];
+        if self.codec == ZSTD {
+            return decompress(body, self.length, raw);
+        }
+        let fail = |why| format!("it can't be unpacked: {why}");
+        let packed = Packed::new(body, self.length).map_err(fail)?;
+        let (bytes, mut rest) = (packed.rest_bytes(), Vec::new());
+        // What is as long as it was isn't compressed.
+        let rest = match packed.rest.len() == bytes {
+            true => packed.rest,
+            false => {
+                decompress(packed.rest, bytes as u64, &mut rest)?;
+                &rest
+            }
+        };
+        raw.clear();
+        raw.reserve(usize::try_from(self.length.min(body.len() as u64 * LIKELY)).unwrap_or(0));
+        packed.unpack(rest, raw).map_err(fail)
     }
 
     fn check(&self, raw: &[u8]) -> Result<(), String> {
@@ -149,7 +186,7 @@ impl StoredPart {
 }
 
 /// At most `length` bytes and one: what claims to be small isn't given more memory than that, nor what claims to be large before it is.
-fn unpack_in(body: &[u8], length: u64, raw: &mut Vec<u8>) -> Result<(), String> {
+fn decompress(body: &[u8], length: u64, raw: &mut Vec<u8>) -> Result<(), String> {
     let fail = |error: std::io::Error| format!("it can't be decompressed: {error}");
     raw.clear();
     if raw.capacity() as u64 > length {

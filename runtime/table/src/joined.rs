@@ -1,7 +1,7 @@
 //! Bytes that lie in several places, archived as one list without being put together first. It may not know what they mean.
 
 use rkyv::rancor::Fallible;
-use rkyv::ser::{Positional, Writer};
+use rkyv::ser::{Writer, WriterExt};
 use rkyv::vec::{ArchivedVec, VecResolver};
 use rkyv::with::{ArchiveWith, SerializeWith};
 use rkyv::{Place, Portable};
@@ -44,7 +44,8 @@ where
 
 impl<F: InPlaces, S: Fallible + Writer + ?Sized> SerializeWith<F, S> for Joined {
     fn serialize_with(field: &F, serializer: &mut S) -> Result<VecResolver, S::Error> {
-        let start = serializer.pos();
+        // Words in it are words of the archive: what packs those finds them.
+        let start = serializer.align(size_of::<u64>())?;
         field.each(|bytes| serializer.write(bytes))?;
         Ok(VecResolver::from_pos(start))
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use dfc_trial::{Planted, planted};
 
-/// Bytes of a page as it is stored, about.
+/// Bytes of a page as it is stored, at most (those of one row where that has more).
 const PAGE_BYTES: usize = 64 * 1024;
 
-/// Rows of a page, by the bytes of a row as it is stored.
+/// Rows of a page, by the bytes of a row as it is stored: a power of two, as every row that is read asks for its page.
 pub(crate) fn page_rows(row_bytes: usize) -> usize {
-    (PAGE_BYTES / row_bytes).max(1)
+    1 << (PAGE_BYTES / row_bytes).max(1).ilog2()
 }
 
 /// The memory of one page.
@@ -72,30 +72,65 @@ impl FrozenPage {
     }
 }
 
+/// Where a page starts, and whether somebody else may hold it since it was frozen: then it may not be written to. In one word, as it is
+/// asked at every row.
+#[derive(Clone, Copy)]
+struct Start(*mut u8);
+
+// SAFETY: the address is that of a page that the same table holds, used by whoever has the table.
+unsafe impl Send for Start {}
+// SAFETY: as above; through a shared table it is only read.
+unsafe impl Sync for Start {}
+
+impl Start {
+    fn of(page: &Page) -> Start {
+        Start(page.start.as_ptr())
+    }
+
+    /// Pages are aligned to 16 bytes, so this bit is free.
+    fn shared(self) -> Start {
+        Start(self.0.map_addr(|address| address | 1))
+    }
+
+    #[inline]
+    fn is_shared(self) -> bool {
+        self.0.addr() & 1 == 1
+    }
+
+    #[inline]
+    fn address(self) -> *mut u8 {
+        self.0.map_addr(|address| address & !1)
+    }
+}
+
 /// Rows of one width, pages aligned to 16 bytes, zero when they are new; at most 2³².
 pub(crate) struct Pages {
     pages: Vec<Arc<Page>>,
-    /// For each page whether somebody else may hold it since it was frozen: then it may not be written to. Empty: none is.
-    shared: Vec<bool>,
+    /// Where each page starts.
+    starts: Vec<Start>,
     /// Of one page.
     layout: Layout,
-    page_rows: usize,
+    /// The logarithm of a page's rows.
+    page_bits: u32,
     row_bytes: usize,
     rows: usize,
 }
 
 impl Pages {
-    /// No row yet. Neither is 0.
+    /// No row yet. Neither is 0; `page_rows` is a power of two.
     pub fn new(row_bytes: usize, page_rows: usize) -> Self {
+        assert!(page_rows.is_power_of_two());
         // Can't fail: a page has at most about PAGE_BYTES, or those of one row, 32 for each of the aggregates in memory.
         let layout = Layout::from_size_align(page_rows * row_bytes, 16).expect("a page fits the address space");
-        Pages { pages: Vec::new(), shared: Vec::new(), layout, page_rows, row_bytes, rows: 0 }
+        Pages { pages: Vec::new(), starts: Vec::new(), layout, page_bits: page_rows.ilog2(), row_bytes, rows: 0 }
     }
 
     /// Appends a row of zeros.
     pub fn push(&mut self) -> *mut u8 {
-        if self.rows == self.pages.len() * self.page_rows {
-            self.pages.push(Arc::new(Page::zeroed(self.layout)));
+        if self.rows == self.pages.len() << self.page_bits {
+            let page = Page::zeroed(self.layout);
+            self.starts.push(Start::of(&page));
+            self.pages.push(Arc::new(page));
         }
         self.rows += 1;
         self.writable(self.rows - 1)
@@ -104,9 +139,7 @@ impl Pages {
     /// The page of a row, and its number there.
     #[inline]
     fn place(&self, row: usize) -> (usize, usize) {
-        // Of 32 bits, as that takes half the time.
-        let (row, page_rows) = (row as u32, self.page_rows as u32);
-        ((row / page_rows) as usize, (row % page_rows) as usize)
+        (row >> self.page_bits, row & ((1 << self.page_bits) - 1))
     }
 
     /// The address of row `row`; its `row_bytes` bytes may be read as long as nothing else writes them.
@@ -117,7 +150,7 @@ impl Pages {
         assert!(row < self.rows, "row {row} of {}", self.rows);
         let (page, row) = self.place(row);
         // SAFETY: the row lies inside its page.
-        unsafe { self.pages[page].start.as_ptr().add(row * self.row_bytes) }
+        unsafe { self.starts[page].address().add(row * self.row_bytes) }
     }
 
     /// The address of row `row`; its `row_bytes` bytes may be read and written as long as nothing else does.
@@ -125,25 +158,28 @@ impl Pages {
     /// Panics if there is no such row.
     #[inline]
     pub fn writable(&mut self, row: usize) -> *mut u8 {
-        if !self.shared.is_empty() {
-            self.unshare(self.place(row).0);
+        assert!(row < self.rows, "row {row} of {}", self.rows);
+        let (page, row) = self.place(row);
+        if self.starts[page].is_shared() {
+            self.unshare(page);
         }
-        self.address(row)
+        // SAFETY: the row lies inside its page.
+        unsafe { self.starts[page].0.add(row * self.row_bytes) }
     }
 
     fn copy_of(&self, page: usize) -> Arc<Page> {
         Arc::new(self.pages[page].copy())
     }
 
+    /// Makes a page this table's alone.
+    #[cold]
     fn unshare(&mut self, page: usize) {
-        if self.shared.get(page) == Some(&true) {
-            // Once what was frozen is stored, nobody else holds the page any more.
-            let alone = Arc::get_mut(&mut self.pages[page]).is_some();
-            if !alone && !planted(Planted::PageNotCopied) {
-                self.pages[page] = self.copy_of(page);
-            }
-            self.shared[page] = false;
+        // Once what was frozen is stored, nobody else holds the page any more.
+        let alone = Arc::get_mut(&mut self.pages[page]).is_some();
+        if !alone && !planted(Planted::PageNotCopied) {
+            self.pages[page] = self.copy_of(page);
         }
+        self.starts[page] = Start::of(&self.pages[page]);
     }
 
     /// Copies of all pages.
@@ -153,11 +189,10 @@ impl Pages {
 
     /// The pages that were written to since the last freeze (`all`: every page), as they are now.
     pub fn freeze(&mut self, all: bool) -> Vec<FrozenPage> {
-        let changed = |number: &usize| all || self.shared.get(*number) != Some(&true);
+        let changed = |number: &usize| all || !self.starts[*number].is_shared();
         let frozen = (0..self.pages.len()).filter(changed);
         let frozen = frozen.map(|number| FrozenPage { number, page: self.pages[number].clone() }).collect();
-        self.shared.clear();
-        self.shared.resize(self.pages.len(), true);
+        self.starts.iter_mut().for_each(|start| *start = start.shared());
         frozen
     }
 
@@ -166,7 +201,7 @@ impl Pages {
     pub fn row_of(&self, address: *const u8) -> Option<usize> {
         let distance = |page: &Arc<Page>| (address as usize).wrapping_sub(page.start.as_ptr() as usize);
         let page = self.pages.iter().position(|page| distance(page) < self.layout.size())?;
-        Some(page * self.page_rows + distance(&self.pages[page]) / self.row_bytes)
+        Some((page << self.page_bits) + distance(&self.pages[page]) / self.row_bytes)
     }
 
     /// Number of pages.
@@ -176,7 +211,7 @@ impl Pages {
 
     /// Rows of one page.
     pub fn page_rows(&self) -> usize {
-        self.page_rows
+        1 << self.page_bits
     }
 
     /// Puts a page's bytes in place; the rows in it must exist.
@@ -184,7 +219,9 @@ impl Pages {
     /// Panics if there is no such page, or the length isn't that of a page.
     pub fn fill(&mut self, page: usize, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.layout.size());
-        self.unshare(page);
+        if self.starts[page].is_shared() {
+            self.unshare(page);
+        }
         // SAFETY: a page has so many bytes; it isn't shared, and `self` is borrowed alone.
         unsafe { self.pages[page].start.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
@@ -227,13 +264,13 @@ impl Pages {
         // SAFETY: the bytes lie inside a row of the page; nothing writes them while `self` is shared.
         (first..first + rows).map(move |row| unsafe {
             let (page, row) = self.place(row);
-            self.pages[page].start.as_ptr().add(row * self.row_bytes + offset).cast::<[u8; N]>().read()
+            self.starts[page].address().add(row * self.row_bytes + offset).cast::<[u8; N]>().read()
         })
     }
 
     /// Bytes of all pages.
     pub fn memory_bytes(&self) -> usize {
-        self.pages.len() * self.page_rows * self.row_bytes
+        self.pages.len() * self.layout.size()
     }
 }
 

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A checkpoint that isn't due follows the one before only after so many times what that one took: large state isn't stored over and over.
 const REST: u32 = 19;
 /// Identifies the form of stored state: raised when it changes.
-pub(super) const STATE_SCHEMA: u64 = 3;
+pub(super) const STATE_SCHEMA: u64 = 4;
 
 /// The run as the coordinator sees it.
 pub(crate) struct Scene {
