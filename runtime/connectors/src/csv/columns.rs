@@ -10,12 +10,13 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{ArrayRef, PrimitiveArray, StringViewArray};
-use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use dfc_batch::{ColumnBuilder, arrow_type};
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Type, Value};
 
 use super::cells::{Cell, Cells, Form};
+use super::decimals::Decimals;
 use crate::rows::{Fault, Faults, shown};
 use crate::text::blocks::{self, BLOCK, Bounds, Numbers};
 use crate::text::pattern::Patterns;
@@ -69,15 +70,12 @@ pub(crate) fn parse(cells: &Cells, cx: &ColumnContext, faults: &mut Faults) -> A
         Type::Decimal(p, s) if *p <= dfc_ir::types::SHORT_PRECISION => {
             let (scale, limit) = (*s, 10i64.pow(u32::from(*p)));
             let one = move |text: &[u8]| number::short_decimal(text, scale, limit);
-            match Numbers::decimals(*p, *s) {
-                Some(numbers) => fixed::<Decimal64Type>(cells, cx, faults, &Decimals(numbers, one)),
-                None => fixed::<Decimal64Type>(cells, cx, faults, &Single(one)),
-            }
+            fixed::<Decimal64Type>(cells, cx, faults, &Decimals::new(*p, *s, one))
         }
         Type::Decimal(p, s) => {
             let (scale, limit) = (*s, 10i128.pow(u32::from(*p)));
             let one = move |text: &[u8]| number::wide_decimal(text, scale, limit);
-            fixed::<Decimal128Type>(cells, cx, faults, &Single(one))
+            fixed::<Decimal128Type>(cells, cx, faults, &Decimals::new(*p, *s, one))
         }
         Type::Date => fixed::<Date32Type>(cells, cx, faults, &Dates),
         Type::Time => text_of!(Time64MicrosecondType, time::time),
@@ -121,7 +119,7 @@ impl FromValue for f64 {
 }
 
 /// How values in their common forms are read.
-trait Fast<T> {
+pub(super) trait Fast<T> {
     /// One value; `None` says nothing.
     fn one(&self, text: &[u8]) -> Option<T>;
 
@@ -169,20 +167,6 @@ impl<T: TryFrom<i64> + Default> Fast<T> for Ints {
             *value = fits.unwrap_or_default();
         }
         unread
-    }
-}
-
-/// Decimals, and the reading of one of them.
-struct Decimals<F>(Numbers, F);
-
-impl<F: Fn(&[u8]) -> Option<i64>> Fast<i64> for Decimals<F> {
-    fn one(&self, text: &[u8]) -> Option<i64> {
-        self.1(text)
-    }
-
-    #[inline(always)]
-    fn block(&self, data: &[u8], bounds: &Bounds, out: &mut [i64; BLOCK]) -> u64 {
-        self.0.read(data, bounds, out)
     }
 }
 
@@ -289,29 +273,26 @@ fn damaged(text: &[u8]) -> Fault {
 /// Null bits of a column, none where the type has no null.
 enum Validity {
     Never,
-    Some(NullBufferBuilder),
+    Some(BooleanBufferBuilder),
 }
 
 impl Validity {
     fn new(ty: &DataType, rows: usize) -> Self {
-        if ty.nullable { Validity::Some(NullBufferBuilder::new(rows)) } else { Validity::Never }
+        if ty.nullable { Validity::Some(BooleanBufferBuilder::new(rows)) } else { Validity::Never }
     }
 
     /// So many, of which those are null whose bits are set.
     #[inline]
     fn push_block(&mut self, count: usize, null: u64) {
         if let Validity::Some(bits) = self {
-            match null {
-                0 => bits.append_n_non_nulls(count),
-                _ => (0..count).for_each(|k| bits.append(null >> k & 1 == 0)),
-            }
+            bits.append_packed_range(0..count, &(!null).to_le_bytes());
         }
     }
 
     fn finish(self) -> Option<NullBuffer> {
         match self {
             Validity::Never => None,
-            Validity::Some(mut bits) => bits.finish(),
+            Validity::Some(mut bits) => Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0),
         }
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! The way of a file: `chunks` cuts it into chunks of whole rows (where they end is said by `index`, quickly by `fast` or to the
 //! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones out of it (`places`, `cells`) and
-//! parses them to arrays (`columns`). Out again: `sink`, in the usual style by `lines`, a block's
+//! parses them to arrays (`columns`, `decimals`). Out again: `sink`, in the usual style by `lines`, a block's
 //! fields by `slots`.
 
 mod cells;
 mod columns;
+mod decimals;
 mod dialect;
 mod exact;
 mod fast;

@@ -92,14 +92,20 @@ pub(crate) fn wide_decimal(text: &[u8], scale: u8, limit: i128) -> Option<i128> 
         return None;
     }
     let missing = usize::from(scale).checked_sub(fraction.len())?;
-    let mut n = 0i128;
+    // By as many digits as 64 bits hold.
+    let (mut n, mut of_some, mut tens) = (0i128, 0u64, 1u64);
     for &byte in whole.iter().chain(fraction) {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        n = n * 10 + i128::from(digit);
+        if tens == POWERS[18] as u64 {
+            n = n * i128::from(tens) + i128::from(of_some);
+            (of_some, tens) = (0, 1);
+        }
+        (of_some, tens) = (of_some * 10 + u64::from(digit), tens * 10);
     }
+    let n = n * i128::from(tens) + i128::from(of_some);
     let n = n.checked_mul(10i128.pow(missing as u32))?;
     (n < limit).then_some(if negative { -n } else { n })
 }
