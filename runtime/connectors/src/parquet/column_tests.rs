@@ -61,7 +61,7 @@ impl Case {
     }
 
     fn by_us(&self) -> Bytes {
-        let lanes = Lanes::new("t", 1);
+        let lanes = Lanes::new("t", 1, 2);
         lanes.chosen.set(self.properties()).unwrap();
         let mut writer = Writer::new("t", Vec::new(), self.schema(), self.properties(), lanes, None).unwrap();
         for piece in &self.pieces {

@@ -81,6 +81,7 @@ impl JoinedSink {
         schema: &Schema,
         properties: WriterProperties,
         epochs: &SinkEpochs,
+        tasks: usize,
     ) -> Result<Self, ConnectError> {
         let fail = |e: io::Error| io_error("write", name, &e);
         let lineage: String = epochs.lineage.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
@@ -105,7 +106,7 @@ impl JoinedSink {
         let ours = lives.iter().filter(|(other, _)| other.number == life.number && !life.ended);
         let files: Vec<&SpoolFile> = ours.flat_map(|(_, sealed)| &sealed.files).collect();
         let keep = names_of(files.iter().copied());
-        let lanes = Lanes::new(name, schema.len());
+        let lanes = Lanes::new(name, schema.len(), tasks);
         let make = parts(name, schema, properties.clone(), &lanes, None);
         let folder = folder_of(&target).to_path_buf();
         let spool = Spool::new(name, folder.clone(), prefix.clone(), u64::MAX, make, &keep)?;

@@ -16,8 +16,9 @@ use super::leaf::{self, LeafChunk, LeafWriter};
 use super::sink::failed;
 use crate::ConnectError;
 
-/// Batches that may wait before those who bring more encode some of them.
-const WAITING: usize = 8;
+/// Batches that may wait before those who bring more encode some of them: few, as a task that finds nothing to encode goes on to where the
+/// rows are taken, and waits there for the one that encodes.
+const WAITING: usize = 1;
 /// Batches that may wait at all.
 const MOST_WAITING: usize = 32;
 
@@ -27,6 +28,8 @@ pub(super) struct Lanes {
     name: String,
     /// Columns of a file.
     columns: usize,
+    /// Tasks that bring rows, at most.
+    tasks: usize,
     /// How columns are written down, once rows have shown it: the same in all files of a sink.
     pub(super) chosen: OnceLock<WriterProperties>,
     state: Mutex<State>,
@@ -88,10 +91,10 @@ struct Taken {
 }
 
 impl Lanes {
-    /// For files of so many columns.
-    pub(super) fn new(name: &str, columns: usize) -> Arc<Lanes> {
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        Arc::new(Lanes { name: name.into(), columns: columns.max(1), chosen: OnceLock::new(), state, changed })
+    /// For files of so many columns, whose rows so many tasks bring.
+    pub(super) fn new(name: &str, columns: usize, tasks: usize) -> Arc<Lanes> {
+        let (columns, chosen, state) = (columns.max(1), OnceLock::new(), Mutex::default());
+        Arc::new(Lanes { name: name.into(), columns, tasks, chosen, state, changed: Condvar::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -185,6 +188,21 @@ impl Lanes {
         Ok(chunks)
     }
 
+    /// The same where no task brings rows any more: threads of its own help in their place.
+    ///
+    /// # Errors
+    /// When encoding fails.
+    pub(super) fn close_last(&self, group: &Group) -> Result<Vec<LeafChunk>, ConnectError> {
+        std::thread::scope(|scope| {
+            for _ in 1..self.tasks {
+                let help = || self.settle(group);
+                // Without a thread to spare this one does it all. Whatever fails is found by this one too.
+                let _ = std::thread::Builder::new().name("dfc-encode".into()).spawn_scoped(scope, help);
+            }
+            self.close(group)
+        })
+    }
+
     /// Bytes of a group so far, about.
     pub(super) fn bytes(&self, group: &Group) -> usize {
         self.state().lanes.range(group.numbers.clone()).map(|(_, lane)| lane.bytes).sum()
@@ -256,12 +274,15 @@ impl Lanes {
 }
 
 impl State {
-    /// Takes a free lane in which most waits, of those that are wanted.
+    /// Takes a free lane in which most waits, of those that are wanted; where a group is being ended, the one with most bytes: whoever works on
+    /// the longest of all when nothing else is left lets the others wait.
     fn take(&mut self, wanted: impl Fn(u64) -> bool) -> Option<Taken> {
         let free = self.lanes.iter().filter(|(number, lane)| {
             matches!(lane.work, Work::Free(_)) && (lane.last || !lane.waiting.is_empty()) && wanted(**number)
         });
-        let number = free.max_by_key(|(_, lane)| lane.waiting.len()).map(|(number, _)| *number)?;
+        let ends = self.settling > 0;
+        let most = |(_, lane): &(&u64, &Lane)| if ends { lane.bytes } else { lane.waiting.len() };
+        let number = free.max_by_key(most).map(|(number, _)| *number)?;
         let lane = self.lanes.get_mut(&number)?;
         match std::mem::replace(&mut lane.work, Work::Busy) {
             Work::Free(writers) => {

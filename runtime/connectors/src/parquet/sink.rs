@@ -76,7 +76,7 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
             partitioned: by.is_some(),
             path: path.clone(),
         };
-        let lanes = Lanes::new(&path, schema.len());
+        let lanes = Lanes::new(&path, schema.len(), cx.tasks);
         let properties = encodings(properties, &path, &schema)?;
         let parts = parts(&path, &schema, properties, &lanes, Some(folder.roll));
         let make = move || match &by {
@@ -95,14 +95,14 @@ pub(crate) fn open_sink(spec: &SinkSpec, schema: &Schema, cx: &OpenContext) -> R
     let output = match (Place::find(&path)?, &cx.epochs) {
         (Place::File { target, claim, .. }, Some(epochs)) => {
             let target = (target, claim);
-            return Ok(Box::new(JoinedSink::open(&path, mode, target, schema, properties, epochs)?));
+            return Ok(Box::new(JoinedSink::open(&path, mode, target, schema, properties, epochs, cx.tasks)?));
         }
         (place, _) => Output::open_at(place, &output)?,
     };
     let name = output.name().to_string();
     let arrow = arrow_schema(schema);
     let forgets = (!output.is_file()).then(|| format!("rows that were written to `{name}` can't be taken back"));
-    let lanes = Lanes::new(&name, schema.len());
+    let lanes = Lanes::new(&name, schema.len(), cx.tasks);
     let writer = Writer::new(&name, output, arrow.clone(), properties, lanes.clone(), None)?;
     Ok(Box::new(ParquetSink {
         name,

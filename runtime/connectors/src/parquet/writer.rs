@@ -17,7 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::choice::{SAMPLE, choose};
 use super::column::Column;
 use super::lanes::{Group, Lanes};
-use super::leaf::LeafWriter;
+use super::leaf::{LeafChunk, LeafWriter};
 use super::sink::failed;
 use crate::ConnectError;
 use crate::files::io_error;
@@ -151,7 +151,7 @@ impl<W: Write + Send> Writer<W> {
             put?;
             from += some;
             if has + some == self.most {
-                self.flush()?;
+                self.flush(Lanes::close)?;
             }
         }
         if let Some(measured) = &mut self.measured {
@@ -183,7 +183,7 @@ impl<W: Write + Send> Writer<W> {
         if !self.held.is_empty() {
             self.release()?;
         }
-        self.flush()?;
+        self.flush(Lanes::close_last)?;
         let Writer { name, file, .. } = self;
         let out = file.into_inner().map_err(|e| failed(&name, e))?;
         out.into_inner().map_err(|e| io_error("write", &name, e.error()))
@@ -205,13 +205,16 @@ impl<W: Write + Send> Writer<W> {
         Ok(self.lanes.open(columns))
     }
 
-    /// Ends the open row group.
-    fn flush(&mut self) -> Result<(), ConnectError> {
+    /// Ends the open row group, whose lanes are closed so.
+    fn flush(
+        &mut self,
+        close: impl Fn(&Lanes, &Group) -> Result<Vec<LeafChunk>, ConnectError>,
+    ) -> Result<(), ConnectError> {
         let Some((group, _)) = self.group.take() else { return Ok(()) };
         if let Some(measured) = &mut self.measured {
             measured.bytes = 0;
         }
-        let chunks = self.lanes.close(&group)?;
+        let chunks = close(&self.lanes, &group)?;
         let append = || {
             let mut writer = self.file.next_row_group()?;
             for chunk in chunks {
