@@ -179,11 +179,9 @@ fn folders_of_parts_and_parquet_files_survive_kills() {
     survives(&JOBS[2]);
 }
 
-/// The three-minute proof of F9: run, kill, run again, see the position.
-#[test]
-fn the_first_lines_say_where_it_goes_on() {
-    // So much that it is still at work when its first checkpoint stands.
-    let dir = prepared(&Job { rows: 2_000_000, ..JOBS[0] });
+/// What a run says that goes on after a kill; the first one of `rows` rows was killed when its third manifest stood.
+fn after_a_kill(rows: u64) -> String {
+    let dir = prepared(&Job { rows, ..JOBS[0] });
     let mut child = start(dir.path(), 2);
     let manifests = dir.path().join(".dfc/chain/manifests");
     let begun = std::time::Instant::now();
@@ -194,8 +192,18 @@ fn the_first_lines_say_where_it_goes_on() {
     child.kill().expect("the test's own child is killed");
     child.wait().expect("it ends");
     assert!(!dir.path().join("out/kept.csv").exists(), "nothing is visible yet");
-    let output = run(binary().current_dir(dir.path()).args(["run", "p.df"]));
-    let lines: Vec<&str> = output.stderr.lines().collect();
-    assert!(lines[0].starts_with("going on from checkpoint ") && lines[0].contains(" taken "), "{}", output.stderr);
-    assert!(lines[1].starts_with("  `rows`: ") && lines[1].contains("in.csv"), "{}", output.stderr);
+    run(binary().current_dir(dir.path()).args(["run", "p.df"])).stderr
+}
+
+/// The three-minute proof of F9: run, kill, run again, see the position.
+#[test]
+fn the_first_lines_say_where_it_goes_on() {
+    // On a busy machine this test may look so late that all rows are read: then with more of them.
+    let mut said = after_a_kill(2_000_000);
+    if said.contains("  `rows`: at its end") {
+        said = after_a_kill(12_000_000);
+    }
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("going on from checkpoint ") && lines[0].contains(" taken "), "{said}");
+    assert!(lines[1].starts_with("  `rows`: ") && lines[1].contains("in.csv"), "{said}");
 }

@@ -501,5 +501,8 @@ fn counts(function: &Function) -> String {
 /// Names of a function's parameters, for a note.
 pub(crate) fn parameter_names(decl: &ast::FnDecl) -> String {
     let names: Vec<&str> = decl.params.iter().map(|p| p.name.text.as_str()).collect();
-    list_of("its parameters are", &names)
+    match names.is_empty() {
+        true => "it has no parameters".into(),
+        false => list_of("its parameters are", &names),
+    }
 }

@@ -17,7 +17,7 @@ use dfc_ir::types::{IntType, SHORT_PRECISION};
 
 use super::slots::{BLOCK, Numbers, SLOT, Slots, TEXT, ends};
 use crate::text::format::{WriteText, writer};
-use crate::text::window::{WINDOW, any, any_of_ends, window};
+use crate::text::window::{WINDOW, any, any_of_ends, window, windows};
 
 /// Texts up to so many bytes stand in their views.
 const IN_VIEW: usize = 12;
@@ -231,9 +231,14 @@ fn put_text(view: u128, buffers: &[Buffer], beside: &[u8], out: &mut [u8]) -> us
         return len;
     }
     let (buffer, start) = text_of(view, buffers, beside);
-    match window(buffer, start, len) {
-        Some(window) => out[..WINDOW].copy_from_slice(window),
-        None => out[..len].copy_from_slice(&buffer[start..start + len]),
+    if let Some(window) = window(buffer, start, len) {
+        out[..WINDOW].copy_from_slice(window);
+        return len;
+    }
+    let text = &buffer[start..start + len];
+    match windows(text) {
+        Some(windows) => windows.for_each(|(at, window)| out[at..at + WINDOW].copy_from_slice(window)),
+        None => out[..len].copy_from_slice(text),
     }
     len
 }
@@ -280,12 +285,16 @@ fn make(
     0
 }
 
-/// Looks at texts that may stand anywhere: here the loads don't wait for each other, and whoever copies them finds them in the cache.
+/// Looks at texts that may stand anywhere, where they begin and where they end: here the loads don't wait for each other, and whoever copies
+/// them finds them in the cache.
 #[inline(always)]
 fn fetch(views: &[u128], buffers: &[Buffer]) {
-    let long = views.iter().filter(|&&view| view as u32 as usize > IN_VIEW);
-    let first = |view: &u128| buffers.get((view >> 64) as u32 as usize)?.get((view >> 96) as u32 as usize).copied();
-    std::hint::black_box(long.filter_map(first).fold(0, |all, byte| all ^ byte));
+    let looked = views.iter().filter(|&&view| view as u32 as usize > IN_VIEW).fold(0, |all, view| {
+        let (start, len) = ((view >> 96) as u32 as usize, *view as u32 as usize);
+        let text = buffers.get((view >> 64) as u32 as usize).and_then(|buffer| buffer.get(start..start + len));
+        all ^ text.map_or(0, |text| text[0] ^ text[len - 1])
+    });
+    std::hint::black_box(looked);
 }
 
 /// A text has a delimiter or a line break.
@@ -369,7 +378,7 @@ fn make_texts(
             let (buffer, start) = text_of(view, buffers, &[]);
             match window(buffer, start, len) {
                 Some(window) => any(window, len, marks),
-                None => buffer[start..start + len].iter().fold(0, |all, &byte| all | marks(byte)),
+                None => any_of(&buffer[start..start + len], marks),
             }
         };
         quoted |= u64::from(has & PARTED) << k;
@@ -390,6 +399,15 @@ fn make_texts(
         made.views[k] = view_beside(&made.beside, start);
     }
     bytes + made.beside.len()
+}
+
+/// What the bytes of a text have, one of more than a window or at its buffer's end.
+#[inline(always)]
+fn any_of(text: &[u8], marks: impl Fn(u8) -> u8) -> u8 {
+    match windows(text) {
+        Some(windows) => windows.fold(0, |all, (_, window)| all | any(window, WINDOW, &marks)),
+        None => text.iter().fold(0, |all, &byte| all | marks(byte)),
+    }
 }
 
 /// Writes texts of other types down; `quote` if they may need quotes. Gives their bytes.

@@ -28,6 +28,14 @@ pub(crate) fn any(window: &[u8; WINDOW], len: usize, bits: impl Fn(u8) -> u8) ->
     (0..WINDOW).fold(0, |all, k| all | bits(window[k]) & mask[k])
 }
 
+/// The windows that a text of more bytes than one is covered by: one behind the other, the last one as far back as it must be.
+#[inline(always)]
+pub(crate) fn windows(text: &[u8]) -> Option<impl Iterator<Item = (usize, &[u8; WINDOW])>> {
+    let last = text.len().checked_sub(WINDOW)?;
+    let at = (0..last).step_by(WINDOW).chain([last]);
+    Some(at.filter_map(|at| Some((at, text.get(at..)?.first_chunk()?))))
+}
+
 /// The same of a text of at most 32 bytes by its first 16 and its last; one of less has those that are its own at the start of both.
 #[inline(always)]
 pub(crate) fn any_of_ends(first: &[u8; 16], last: &[u8; 16], len: usize, bits: impl Fn(u8) -> u8) -> u8 {
@@ -55,6 +63,20 @@ mod tests {
                 assert_eq!(found != 0, (wanted as usize) < 30 + len, "{wanted} in {len} bytes");
             }
         }
+        for len in 0..WINDOW {
+            assert!(windows(&data[..len]).is_none());
+        }
+        for (len, at) in [(64, vec![0]), (65, vec![0, 1]), (100, vec![0, 36])] {
+            assert!(
+                windows(&data[..len])
+                    .unwrap()
+                    .map(|(at, window)| (at, window[0] as usize))
+                    .eq(at.iter().map(|&at| (at, at)))
+            );
+        }
+        let long: Vec<u8> = (0..200).collect();
+        assert!(windows(&long[..128]).unwrap().map(|(at, _)| at).eq([0, 64]));
+        assert!(windows(&long).unwrap().map(|(at, _)| at).eq([0, 64, 128, 136]));
         for len in 0..=32 {
             let last = 30 + len.max(16) - 16;
             let (first, last) = (data[30..].first_chunk().unwrap(), data[last..].first_chunk().unwrap());

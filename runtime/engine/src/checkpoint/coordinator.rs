@@ -148,7 +148,7 @@ impl Coordinator {
             if cancelled.load(Ordering::Relaxed) {
                 return self.wind_down();
             }
-            let spooled: u64 = self.scene.sinks.iter().map(|port| port.sink().open_bytes()).sum();
+            let spooled = self.waiting_bytes();
             let full = spooled >= self.settings.max_epoch_bytes;
             let behind = self.applier.behind() >= self.settings.max_unapplied as usize;
             let early = turns::now() >= self.not_early_before && self.worth_it();
@@ -228,6 +228,12 @@ impl Coordinator {
         let _ = self.checkpoints.note_finished(&self.ledger.lineage, number);
         // Nobody goes on from an older one: what it names has become the result.
         self.retain_newest(1);
+    }
+
+    /// Bytes of rows that wait to be applied. Those of a file that appears whole at the end wait for that, whatever is taken before.
+    fn waiting_bytes(&self) -> u64 {
+        let sinks = self.scene.sinks.iter().map(|port| port.sink());
+        sinks.filter(|sink| !sink.visible_at_end()).map(|sink| sink.open_bytes()).sum()
     }
 
     /// Whether a target that has nothing to do could be given rows.
