@@ -209,11 +209,22 @@ impl ItemContext<'_> {
                 continue;
             };
             let Some(index) = self.renamed_field(&input, arg, &label.text) else {
-                // What it was to be called is used further on.
+                // What it was to be called is used further on, whichever of both names was to be the new one.
                 columns.push(broken(&label.text, vec![self.step(arg.span, "renamed here")]));
+                if let ExprKind::Name(old) = &arg.value.kind {
+                    columns.push(broken(old, vec![self.step(arg.span, "renamed here")]));
+                }
                 sound = false;
                 continue;
             };
+            if let Some((_, first)) = renamed.iter().find(|(other, _)| *other == index) {
+                let copy =
+                    format!("take one of both out; for both, `derive({}: {})` before", label.text, input[index].name);
+                self.twice(first, arg, &input[index].name, "renamed", copy);
+                columns.push(broken(&label.text, vec![self.step(arg.span, "renamed here")]));
+                sound = false;
+                continue;
+            }
             columns[index].name.clone_from(&label.text);
             let step = self.renamed(arg.span, &input[index].name);
             columns[index].path.push(step);
@@ -229,6 +240,15 @@ impl ItemContext<'_> {
         }
         let op = sound.then(|| Op::Project(identity(&input)));
         self.node(bound.call, op, vec![flow.output], Some(columns))
+    }
+
+    /// A field that an operator was told of by two arguments, of which one counts.
+    fn twice(&mut self, first: &Arg, again: &Arg, field: &str, done: &str, help: String) {
+        let problem =
+            LocalDiagnostic::error("E0603", self.loc(again.span), format!("`{field}` is {done} twice"), "again")
+                .related(self.loc(first.span), format!("first {done} here"))
+                .help(help);
+        self.error(problem);
     }
 
     /// The old field of `rename(new: old)`; knows the two turned round.
@@ -252,6 +272,7 @@ impl ItemContext<'_> {
         let mut columns = input.clone();
         let mut exprs: Vec<Option<Ir>> = identity(&input).into_iter().map(Some).collect();
         let mut sound = !bound.failed;
+        let mut casts: Vec<(usize, &Arg)> = Vec::new();
         for (number, arg) in bound.all("casts").iter().enumerate() {
             let ExprKind::Cast { value, .. } = &arg.value.kind else {
                 let help = match (&arg.value.kind, bound.all("casts").get(number + 1).map(|next| &next.value.kind)) {
@@ -276,6 +297,12 @@ impl ItemContext<'_> {
                 sound = false;
                 continue;
             };
+            if let Some((_, first)) = casts.iter().find(|(other, _)| *other == index) {
+                self.twice(first, arg, &input[index].name, "cast", "take one of both out".into());
+                sound = false;
+                continue;
+            }
+            casts.push((index, arg));
             let expr = self.expr(&input, &arg.value, None);
             let step = self.step(arg.span, "cast here");
             match &expr {
