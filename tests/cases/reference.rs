@@ -29,6 +29,11 @@ fn functions() -> Result<String, std::fmt::Error> {
     groups.dedup();
     for group in groups {
         writeln!(out, "\n## {group}")?;
+        let declared = std::fs::read_to_string(root().join(format!("stdlib/functions/{group}.df"))).unwrap_or_default();
+        let about: Vec<&str> = declared.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+        if !about.is_empty() {
+            writeln!(out, "\n{}", about.join("\n"))?;
+        }
         for function in table.iter().filter(|f| f.group == group) {
             writeln!(out, "\n### {}\n", function.name)?;
             for overload in &function.overloads {

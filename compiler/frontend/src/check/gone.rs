@@ -62,19 +62,28 @@ impl ItemContext<'_> {
         Gone { name: name.clone(), steps: vec![self.step(link.name.span, words)], now, help }
     }
 
-    /// Fields of the other side of a join that don't come out.
+    /// Fields of the other side of a join that don't come out. `unmatched`: left rows without a partner come out too, to which the right
+    /// side's key is null and no equal of the left one's.
     pub(super) fn gone_right(
         &self,
         right: &[Column],
         out: &[Column],
         equal: &[(String, String)],
+        unmatched: bool,
         link: &Call,
     ) -> Vec<Gone> {
         let lost = right.iter().filter(|c| !out.iter().any(|o| o.name == c.name));
         lost.map(|column| {
             let (name, operator) = (&column.name, &link.name.text);
-            let now = equal.iter().find(|(_, right)| right == name).map(|(left, _)| left.clone());
-            let (words, help) = match &now {
+            let same = equal.iter().find(|(_, right)| right == name).map(|(left, _)| left.clone());
+            let now = same.clone().filter(|_| !unmatched);
+            let (words, help) = match &same {
+                Some(left) if unmatched => (
+                    format!("`{name}` of the right side is equal to `{left}` where a row has a partner, and isn't taken"),
+                    format!(
+                        "`take: [{name}, …]` of this `{operator}` gives the right side's, null without a partner; `{left}` is the left side's"
+                    ),
+                ),
                 Some(left) => (
                     format!("`{name}` of the right side is equal to `{left}` and appears once, as `{left}`"),
                     format!("write `{left}`"),

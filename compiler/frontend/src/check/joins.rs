@@ -95,7 +95,13 @@ impl ItemContext<'_> {
             .collect();
         let gone = match shape.kind {
             JoinKind::Semi | JoinKind::Anti => Vec::new(),
-            _ => self.gone_right(right_columns, &columns, &equal, bound.call),
+            kind => self.gone_right(
+                right_columns,
+                &columns,
+                &equal,
+                matches!(kind, JoinKind::Left | JoinKind::Full),
+                bound.call,
+            ),
         };
         let op = Op::Join(Join {
             kind: shape.kind,

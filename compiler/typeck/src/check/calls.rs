@@ -300,7 +300,8 @@ impl Checker<'_> {
             let to = wanted.iter().find_map(|types| types.get(n)?.as_ref())?;
             let from = &arg.value.ty.ty;
             let helps = crate::conversions::castable(from, to) && !crate::conversions::outcome(from, to).is_silent();
-            helps.then(|| (arg.syntax, to.clone()))
+            // An optional value stays one: that it is null is no mistake.
+            helps.then(|| (arg.syntax, DataType { ty: to.clone(), nullable: arg.value.ty.nullable }))
         });
         let turned = turned(function, args);
         // `date_trunc(1, day)`: what only a text can say.

@@ -145,7 +145,11 @@ impl Checker<'_> {
                 name,
             );
         } else if let Some((text, ty, _)) = unfit {
-            report.help(format!("`\"{text}\"` is no {ty}: compare with another value, or another field"));
+            report.help(match (ty, literal_of(&text, &Type::Date)) {
+                (Type::DateTime, Some(day)) => format!("write `{day}T00:00:00`"),
+                (Type::Timestamp, Some(day)) => format!("write `{day}T00:00:00Z`, an instant in UTC"),
+                _ => format!("`\"{text}\"` is no {ty}: compare with another value, or another field"),
+            });
         } else if let Some((side, other)) = text_side {
             let name = name_of(side).unwrap_or("…");
             if castable(&Type::String, &other) {
@@ -196,8 +200,11 @@ impl Checker<'_> {
                 format!("rows where {} is null are dropped by `!=`", tick(name, optional.is_some())),
                 "null here is not true",
             )
-            .help(format!("to keep them add `or {} is null`", optional.unwrap_or("…")))
-            .note("to drop them on purpose write `is not null and` before it");
+            .help(format!(
+                "to keep them write `(… or {0} is null)`, with the comparison in place of the dots",
+                optional.unwrap_or("…")
+            ))
+            .note(format!("to drop them on purpose write `{} is not null and` before it", optional.unwrap_or("…")));
         }
     }
 

@@ -133,10 +133,33 @@ impl Checker<'_> {
 
     /// `left.x`, `right.x` where the scope has two sides, `orders.x` where it needs no side; `None` if it is something else.
     pub(crate) fn side(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
-        match self.bare_field(base, field, span) {
-            None => self.side_of_a_join(base, field, span),
-            refused => refused,
+        self.bare_field(base, field, span)
+            .or_else(|| self.stream_of_a_join(base, field, span))
+            .or_else(|| self.side_of_a_join(base, field, span))
+    }
+
+    /// `orders.id == customers.id` between the sides of a join, as in SQL.
+    fn stream_of_a_join(&mut self, base: &ast::Expr, field: &ast::Ident, span: Span) -> Option<Option<Expr>> {
+        let (ast::ExprKind::Name(rows), Scope::Pair { left, right }) = (&base.kind, self.scope) else { return None };
+        let known = !matches!(self.find(rows), Found::Nothing) || self.globals.values.contains_key(rows);
+        if known || rows == "left" || rows == "right" || self.state.locals.is_some() {
+            return None;
         }
+        let name = written(&field.text);
+        let sides: Vec<String> = [("left", left), ("right", right)]
+            .into_iter()
+            .filter(|(_, columns)| position(columns, &field.text).is_some())
+            .map(|(side, _)| format!("{side}.{name}"))
+            .collect();
+        let [first, ..] = sides.as_slice() else { return None };
+        let help = format!("write `{}`", sides.join("` or `"));
+        let (only, fix) = (sides.len() == 1, first.clone());
+        let message = format!("there is no field `{rows}` here");
+        let report = self.error("E0410", base.span, message, "the sides are called `left` and `right`").help(help);
+        if only {
+            report.fix(format!("write `{fix}`"), span, fix);
+        }
+        Some(None)
     }
 
     /// `row.status`, `orders.status`: a field with the name of its rows before it.

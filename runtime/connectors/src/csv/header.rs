@@ -37,7 +37,7 @@ pub(crate) fn find(
     loop {
         if at == data.len() && whole {
             return Err(ConnectError::new("R0210", format!("`{file}` is empty: it has no header"))
-                .help("a file without header and rows is read with `header: false`"));
+                .help("a file without header and rows is read with `header: false` and a `schema:`"));
         }
         let (end, closed) = exact::row_end(data, at, dialect);
         if !whole && !closed {

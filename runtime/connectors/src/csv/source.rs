@@ -277,10 +277,15 @@ impl CsvReader {
         } else {
             let plural = |n: usize| if n == 1 { "" } else { "s" };
             let (fields, width) = (misfit.fields as usize, layout.width);
-            let cure = if fields < width {
-                "`ragged: pad` fills missing fields with null"
-            } else {
-                "`ragged: truncate` drops surplus fields"
+            let row = &chunk.text[start..exact::row_end(&chunk.text, start, &self.files.format.dialect).0];
+            // A header that was read with a delimiter that it hasn't is one field.
+            let other = [(b';', ";"), (b'\t', "\\t"), (b'|', "|")].into_iter().find(|(byte, _)| row.contains(byte));
+            let cure = match other {
+                Some((_, other)) if width == 1 => {
+                    format!("if its fields stand apart by `{other}`: `delimiter: \"{other}\"`")
+                }
+                _ if fields < width => "`ragged: pad` fills missing fields with null".into(),
+                _ => "`ragged: truncate` drops surplus fields".into(),
             };
             (RAGGED, format!("the row has {fields} field{}, {width} are expected; {cure}", plural(fields)))
         };

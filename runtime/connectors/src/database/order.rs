@@ -143,7 +143,8 @@ impl Order {
         let rest: Option<Vec<String>> = match &options.tiebreak {
             Some(given) => Some(given.clone()),
             None if lead.is_some() && catalogue.keys.iter().any(|key| key.iter().all(is_lead)) => Some(Vec::new()),
-            None => catalogue.keys.first().cloned(),
+            // SQLite's keys may have columns that may be null: rows that get one later would stand in no order.
+            None => catalogue.keys.iter().find(|key| !is_table || !key.iter().any(may_be_null)).cloned(),
         };
         let Some(mut rest) = rest else {
             let Some(lead) = lead else { return Ok(Order::default()) };
@@ -159,7 +160,7 @@ impl Order {
                 ORDER,
                 format!("the column `{column}` of {name} may be null, so it can't break ties"),
             )
-            .help("name fields that are `NOT NULL`"));
+            .help("name fields that are `NOT NULL`: `tiebreak: [id]`; or read `query:`, if none of its rows has a null there"));
         }
         let columns: Vec<String> = lead.cloned().into_iter().chain(rest).collect();
         if is_table && !options.allow_unindexed {
