@@ -23,6 +23,9 @@ pub(crate) const ITEM_WORDS: &[(&str, Word)] = &[
     ("native", Word::Native),
 ];
 
+/// Words that begin a statement of an operator.
+const OPERATOR_WORDS: &[&str] = &["state", "on", "let", "emit"];
+
 /// Words that begin a line of an SQL statement.
 pub(crate) const SQL_WORDS: &[&str] = &[
     "select", "from", "where", "group", "order", "having", "limit", "insert", "update", "delete", "create", "with",
@@ -228,16 +231,17 @@ impl Start<'_> {
         }
         let lower = here.to_lowercase();
         let two_words = matches!(self.kind(1), Some(Name | QuotedName)) && self.word_at(1) != "then";
+        let of_operator = word == Some(Word::Operator) && OPERATOR_WORDS.contains(&here);
         if self.depth > 0 {
             // Inside a bracket left open only a word that is nearly an item word will do.
             let like_item = matches!(self.kind(2), Some(Assign | LBrace | Colon | LParen | Pipe));
-            return (two_words && like_item && nearest_item_word(here).is_some()).then_some(());
+            return (two_words && like_item && !of_operator && nearest_item_word(here).is_some()).then_some(());
         }
         let statement = lower == "select" && matches!(self.kind(1), Some(Star | Number));
         // The clauses of a native declaration and the lines of a statement are words in a row.
         let goes_on = match word {
             Some(Word::Native) => !self.at_column_zero(),
-            Some(Word::Operator) => ["state", "on", "let", "emit"].contains(&here),
+            Some(Word::Operator) => of_operator,
             Some(_) => false,
             None => {
                 let first = self.tokens[self.solid[at].index].text(self.text).to_lowercase();

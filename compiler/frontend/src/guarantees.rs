@@ -101,7 +101,7 @@ impl Known {
     }
 
     /// The standard input or output, or a device: what went through can't be had again.
-    fn is_stream(&self) -> bool {
+    pub(crate) fn is_stream(&self) -> bool {
         self.path().is_some_and(is_stream)
     }
 

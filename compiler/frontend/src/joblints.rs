@@ -21,6 +21,7 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     let ends: Vec<&Known> = known_ends(db, root).collect();
     let mut out = Vec::new();
     rejects_apart(root.path(db), settings, &ends, &mut out);
+    source_is_replaced(&ends, &mut out);
     more_tasks_than_splits(settings, &ends, &mut out);
     state_on_one_disk(settings, &ends, &mut out);
     news_replace_everything(settings, &ends, &mut out);
@@ -89,6 +90,24 @@ fn rejects_apart(root: &Path, settings: &JobCheck, ends: &[&Known], out: &mut Ve
         let problem = LocalDiagnostic::error("E0315", sink.loc(), message, "written here")
             .related(at.clone(), "rejected rows are kept in this folder")
             .help("give the rejected rows a folder of their own");
+        out.push(problem);
+    }
+}
+
+/// A file that is read and then replaced by the result: the next run reads what this one has made of it.
+fn source_is_replaced(ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
+    // A database's file holds other tables too.
+    let alone = |end: &&&Known| !end.is_stream() && end.operator.param("table").is_none();
+    let file = |end: &&&Known| end.path().filter(|_| alone(end)).map(|path| crate::files::normalise(Path::new(path)));
+    let sources = || ends.iter().filter(|end| end.operator.role == Role::Source);
+    for sink in ends.iter().filter(|end| end.operator.role == Role::Sink && end.is_replaced()) {
+        let Some(target) = file(&sink) else { continue };
+        let Some(source) = sources().find(|source| file(source).is_some_and(|path| path == target)) else { continue };
+        let message = format!("`{}` is read, and then replaced by the result", sink.path().unwrap_or_default());
+        let problem = LocalDiagnostic::warning("W0804", sink.loc(), message, "written here")
+            .related(source.loc(), "read here")
+            .note("another run would read what this one has made of it, and rows that are dropped here are gone")
+            .help("write to another file");
         out.push(problem);
     }
 }

@@ -223,6 +223,9 @@ mod tests {
         let names = |names: &[&str]| Ok(names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
         assert_eq!(decide(&options(None, None, None), id, &["id"]), names(&["id"]));
         assert_eq!(decide(&options(None, None, None), &[], &[]), names(&[]));
+        // SQLite's `TEXT PRIMARY KEY` may be null: another key, or none.
+        assert_eq!(decide(&options(None, None, None), &[&["name"]], &["name"]), names(&[]));
+        assert_eq!(decide(&options(None, None, None), &[&["name", "id"], &["id"]], &["name", "id"]), names(&["id"]));
         assert_eq!(decide(&options(Some("at"), None, None), id, &["id", "at"]), names(&["at", "id"]));
         assert_eq!(decide(&options(Some("id"), None, None), id, &["id"]), names(&["id"]));
         assert_eq!(decide(&options(None, None, Some("name")), id, &["id", "name"]), names(&["name", "id"]));
