@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::databases::{psql, server, sqlite};
 use crate::support::random::Random;
-use crate::support::{binary, dfc, folder, run, write};
+use crate::support::{binary, dfc, folder, read, run, write};
 
 /// Runs a pipeline, killing it at random moments, until it has ended by itself. How often it was killed.
 fn run_with_kills(folder: &Path, url: &str, kills: u64, seed: u64) -> u64 {
@@ -99,6 +99,60 @@ fn secrets_are_shown_nowhere() {
 const COPY_SQLITE: &str = "job copy { parallelism: 2, checkpoint { interval: 100ms } }\nrecord R { id: int64, name: string?, n: int64 }\n\
     source s = sqlite(\"a.db\", table: \"t\", schema: R)\n\
     sink s |> filter(n >= 0) |> sqlite(\"b.db\", table: \"t\")\n";
+
+/// However many tasks read ranges of a table, its rows stand in the order of its key: the last of several with one key is what stays.
+#[test]
+fn rows_of_many_tasks_stand_in_the_order_of_the_key() {
+    const ROWS: u64 = 250_000;
+    let check = |url: &str, table: &str, dir: &Path| {
+        let pipeline = format!(
+            "job ordered {{ parallelism: 4 rerun: restart checkpoint {{ interval: 100ms }} }}
+             record R {{ id: int64, k: int64, text: string }}
+             source rows = {table}
+             sink {{
+                 rows |> csv(\"out.csv\")
+                 rows |> aggregate(by: [k], first: first(id), last: last(id)) |> csv(\"ends.csv\")
+                 rows |> sqlite(\"o.db\", table: \"o\", mode: upsert, key: [k], create: if_missing)
+             }}"
+        );
+        write(&dir.join("p.df"), &pipeline);
+        let output = run(binary().current_dir(dir).env("PG_URL", url).args(["run", "p.df"]));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let ids: Vec<String> =
+            read(&dir.join("out.csv")).lines().skip(1).map(|l| l.split(',').next().expect("an id").into()).collect();
+        let all: Vec<String> = (0..ROWS).map(|id| id.to_string()).collect();
+        assert!(ids == all, "{table}: the rows stand in another order");
+        for line in read(&dir.join("ends.csv")).lines().skip(1) {
+            let n: Vec<u64> = line.split(',').map(|n| n.parse().expect("a number")).collect();
+            assert_eq!((n[1], n[2]), (n[0], ROWS - 1000 + n[0]), "{table}: {line}");
+        }
+        let kept = sqlite(dir, "o.db", &format!("SELECT count(*), sum(id >= {ROWS} - 1000) FROM o"));
+        assert_eq!(kept, "1000|1000\n", "{table}: an older row was kept");
+    };
+    let dir = folder(&[]);
+    let made = format!(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER NOT NULL, text TEXT NOT NULL);;
+         WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r WHERE i < {ROWS} - 1)
+         INSERT INTO t SELECT i, i % 1000, printf('%0*d', 1 + abs(random() % 80), i) FROM r"
+    );
+    sqlite(dir.path(), "a.db", &made);
+    check("", "sqlite(\"a.db\", table: \"t\", schema: R)", dir.path());
+    let other = folder(&[]);
+    std::fs::copy(dir.path().join("a.db"), other.path().join("a.db")).expect("the file is copied");
+    check("", "sqlite(\"a.db\", table: \"t\", schema: R, increment: id)", other.path());
+    let Some(url) = server() else { return };
+    psql(
+        &url,
+        &format!(
+            "DROP SCHEMA IF EXISTS ordered CASCADE; CREATE SCHEMA ordered;
+             CREATE TABLE ordered.t AS SELECT i::bigint AS id, (i % 1000)::bigint AS k, repeat('x', 1 + i % 80) AS text
+             FROM generate_series(0, {ROWS} - 1) i;
+             ALTER TABLE ordered.t ADD PRIMARY KEY (id); ANALYZE ordered.t"
+        ),
+    );
+    check(&url, "postgres(url: secret(\"PG_URL\"), table: \"ordered.t\", schema: R)", folder(&[]).path());
+    psql(&url, "DROP SCHEMA ordered CASCADE");
+}
 
 /// D20: killed at random moments, the target is that of a run without a kill.
 #[test]

@@ -57,6 +57,28 @@ fn kill(mut child: Child) {
     child.wait().expect("the job has ended");
 }
 
+/// Whoever writes never waits: between a look at the file's size and one at its bytes it has grown. It is the same file all the same.
+#[test]
+fn a_file_that_grows_all_the_time_is_followed() {
+    let settings = FOLLOWS.replace("200ms", "20ms").replace("50ms", "1ms");
+    let dir = folder(&[("pipeline.df", &settings), ("in-1.csv", "id,name\n")]);
+    let mut child = start(dir.path());
+    let mut file = std::fs::File::options().append(true).open(dir.path().join("in-1.csv")).expect("it is there");
+    let (begun, mut lines) = (Instant::now(), 0);
+    while begun.elapsed() < Duration::from_secs(4) {
+        let text: String = (lines..lines + 20).map(|id| format!("{id},name {id}\n")).collect();
+        file.write_all(text.as_bytes()).expect("the input can be written");
+        lines += 20;
+        std::thread::sleep(Duration::from_micros(500));
+        if let Some(status) = child.try_wait().expect("its state is known") {
+            let output = child.wait_with_output().expect("it has ended");
+            panic!("{status}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    wait_for("every line", || parts(&dir.path().join("live")).len() == lines);
+    kill(child);
+}
+
 #[test]
 fn a_job_that_follows_and_is_killed_again_and_again_writes_every_row_once() {
     let folder = folder(&[("pipeline.df", FOLLOWS)]);

@@ -240,12 +240,11 @@ impl Tracked {
     /// When it can't be read.
     pub(super) fn found(file: InputFile) -> Result<Self, ConnectError> {
         let identity = match (&file.path, file.size) {
-            (Some(path), Some(size)) => {
-                let identity = Identity::of(path).map_err(|e| io_error("read", &file.name, &e))?;
-                Identity { size, ..identity }
-            }
+            // Whoever writes it may have gone on since its size was asked for.
+            (Some(path), Some(size)) => Identity::of_first(path, size).map_err(|e| io_error("read", &file.name, &e))?,
             _ => Identity::default(),
         };
+        let file = InputFile { size: file.size.map(|_| identity.size), ..file };
         let at = FilePosition { line: 1, file: identity, ..FilePosition::default() };
         Ok(Tracked { file, at, ended: false, looked: 0 })
     }
@@ -253,8 +252,8 @@ impl Tracked {
     /// Takes what was added to a file that was read before.
     fn grow(&mut self) -> Result<(), ConnectError> {
         let (Some(path), Some(size)) = (&self.file.path, self.file.size) else { return Ok(()) };
-        let now = Identity::of(path).map_err(|e| io_error("read", &self.file.name, &e))?;
-        self.at.file = Identity { size, ..now };
+        self.at.file = Identity::of_first(path, size).map_err(|e| io_error("read", &self.file.name, &e))?;
+        self.file.size = Some(self.at.file.size);
         self.ended = false;
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! The source over a database: threads that read splits, and readers that hand out what these have. It may not know SQL.
 //!
-//! A thread keeps to one split and one connection, and stops when enough is waiting; a reader never waits for it. All that is handed
-//! out is handed out under one lock, which makes a barrier's positions one cut through all splits (F2, F4).
+//! A thread keeps to one split and one connection, and stops when enough of it is waiting; a reader never waits for it. Rows are handed
+//! out split by split, so that they stand in the order of the key however many threads read: while the first split that hasn't ended is
+//! handed out, others fill. All that is handed out is handed out under one lock, which makes a barrier's positions one cut through all
+//! splits (F2, F4).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,12 @@ const BACKOFF: Duration = Duration::from_millis(200);
 const ROWS_OF_A_RANGE: u64 = 20_000;
 /// Ranges for each task, so that a slow one doesn't hold up the end.
 const RANGES_OF_A_TASK: usize = 2;
+/// Rows of a range in large tables: so few that one can wait whole while the one before is handed out.
+const ROWS_THAT_WAIT: u64 = 100_000;
+/// Ranges at most.
+const RANGES: u64 = 1024;
+/// Bytes of a split that wait at most, and chunks that may in any case.
+const WAITING: (u64, usize) = (16 << 20, 2);
 
 /// Up to which value of the first order column may be read.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,17 +126,28 @@ pub(crate) struct Settings {
     pub what: String,
 }
 
-enum Item {
-    /// With the place after them.
-    Rows(usize, Box<Chunk>, Box<Reached>),
-    Ended(usize),
+/// What was read of a split and waits to be handed out.
+#[derive(Default)]
+struct Waiting {
+    /// Chunks, with the place after each.
+    chunks: VecDeque<(Box<Chunk>, Box<Reached>)>,
+    bytes: u64,
+    /// Nothing comes behind them.
+    ended: bool,
+}
+
+impl Waiting {
+    fn is_full(&self) -> bool {
+        self.chunks.len() >= WAITING.1 && self.bytes >= WAITING.0
+    }
 }
 
 struct State {
     splits: Vec<SplitState>,
     /// Whether a thread has taken it.
     claimed: Vec<bool>,
-    queue: VecDeque<Item>,
+    /// By split.
+    waiting: Vec<Waiting>,
     error: Option<ConnectError>,
     noticed: Noticed<Positions>,
     seq: u64,
@@ -137,6 +156,11 @@ struct State {
 }
 
 impl State {
+    /// The split that is handed out: the first that hasn't ended.
+    fn current(&self) -> usize {
+        self.splits.iter().position(|split| !split.ended).unwrap_or(self.splits.len())
+    }
+
     /// Notes how far everything has been handed out at the barriers that are wanted.
     fn notice(&mut self, shared: &Shared) {
         let (splits, order) = (&self.splits, &shared.settings.order.columns);
@@ -156,8 +180,8 @@ struct Shared {
     cancelled: Arc<AtomicBool>,
     counters: Arc<SourceCounters>,
     wake: Wake,
-    /// Chunks that wait at most.
-    capacity: usize,
+    /// Threads that read.
+    threads: usize,
     /// Up to where the top split is read, in a run that ends.
     cap: Option<Cap>,
 }
@@ -215,6 +239,12 @@ impl DatabaseSource {
                 let survey = if keyed { connection.survey().map_err(plain)? } else { Survey::default() };
                 let nulls = order.nulls && survey.nulls;
                 let lead = order.columns.first().map_or("", String::as_str);
+                if nulls && !order.increment && settings.options.split_by.is_none() {
+                    let message = format!("`{lead}` of {} is null in some rows, so it can't break ties", settings.what);
+                    return Err(
+                        ConnectError::new(ORDER, message).help("name fields that are never null: `tiebreak: [id]`")
+                    );
+                }
                 if nulls && order.increment && settings.options.nulls == Nulls::Error {
                     return Err(ConnectError::new(ORDER, format!("`{lead}` of {} is null in some rows", settings.what))
                         .help("say what becomes of them: `nulls: first` reads them before the others, `nulls: skip` leaves them out"));
@@ -224,7 +254,9 @@ impl DatabaseSource {
                 }
                 let worth = (survey.rows / ROWS_OF_A_RANGE).min(1024) as usize;
                 let parts = match cx.tasks > 1 && cx.limit_rows.is_none() && keyed {
-                    true => worth.min(cx.tasks * RANGES_OF_A_TASK),
+                    true => {
+                        worth.min(cx.tasks * RANGES_OF_A_TASK).max((survey.rows / ROWS_THAT_WAIT).min(RANGES) as usize)
+                    }
                     false => 1,
                 };
                 let bounds = match parts > 1 {
@@ -244,8 +276,8 @@ impl DatabaseSource {
                 database,
                 state: Mutex::new(State {
                     claimed: splits.iter().map(|state| state.ended).collect(),
+                    waiting: splits.iter().map(|_| Waiting::default()).collect(),
                     splits,
-                    queue: VecDeque::new(),
                     error: None,
                     noticed: Noticed::default(),
                     seq: 0,
@@ -258,7 +290,7 @@ impl DatabaseSource {
                 cancelled: cx.cancelled.clone(),
                 counters: Arc::default(),
                 wake: cx.wake.clone(),
-                capacity: 2 * threads + 2,
+                threads,
                 cap,
             }),
         })
@@ -303,10 +335,6 @@ impl Source for DatabaseSource {
         self.shared.counters.clone()
     }
 
-    fn ordered(&self) -> bool {
-        self.splits == 1
-    }
-
     fn resumable(&self) -> Result<(), String> {
         match self.shared.settings.order.columns.is_empty() {
             false => Ok(()),
@@ -344,14 +372,21 @@ impl Reader for DatabaseReader {
             return Ok(Next::Barrier(number));
         }
         loop {
-            match state.queue.pop_front() {
-                Some(Item::Ended(split)) => state.splits[split].ended = true,
-                Some(Item::Rows(split, chunk, reached)) => {
-                    state.splits[split].reached = *reached;
+            let current = state.current();
+            let Some(waiting) = state.waiting.get_mut(current) else { break };
+            match waiting.chunks.pop_front() {
+                None if waiting.ended => {
+                    state.splits[current].ended = true;
+                    // A thread may wait for this one to take the next.
+                    shared.room.notify_all();
+                }
+                Some((chunk, reached)) => {
+                    waiting.bytes -= chunk.bytes;
+                    state.splits[current].reached = *reached;
                     let seq = state.seq;
                     state.seq += 1;
                     drop(guard);
-                    shared.room.notify_one();
+                    shared.room.notify_all();
                     shared.counters.bytes.fetch_add(chunk.bytes, Ordering::Relaxed);
                     shared.counters.rows.fetch_add(chunk.rows as u64, Ordering::Relaxed);
                     let Chunk { columns, rows, faults, locate, .. } = *chunk;
@@ -390,31 +425,46 @@ impl Shared {
         self.wake.wake();
     }
 
-    /// Puts something into the queue, as soon as there is room. False: nobody wants it any more.
-    fn put(&self, item: Item) -> bool {
+    /// Waits until something holds. `None`: nobody wants anything any more.
+    fn wait_for(&self, holds: impl Fn(&State) -> bool) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
-        while state.queue.len() >= self.capacity {
+        while !holds(&state) {
             if self.stopped() {
-                return false;
+                return None;
             }
             // The cancelled flag has no bell.
             state = self.room.wait_timeout(state, Duration::from_millis(100)).unwrap_or_else(PoisonError::into_inner).0;
         }
+        Some(state)
+    }
+
+    /// Adds rows to what waits of a split, as soon as there is room. False: nobody wants them any more.
+    fn put(&self, split: usize, chunk: Chunk, reached: Reached) -> bool {
+        let Some(mut state) = self.wait_for(|state| !state.waiting[split].is_full()) else { return false };
         let mut enough = false;
-        if let (Item::Rows(_, chunk, _), Some(wanted)) = (&item, &mut state.wanted_rows) {
+        if let Some(wanted) = &mut state.wanted_rows {
             *wanted = wanted.saturating_sub(chunk.rows as u64);
             enough = *wanted == 0;
         }
-        state.queue.push_back(item);
+        state.waiting[split].bytes += chunk.bytes;
+        state.waiting[split].chunks.push_back((Box::new(chunk), Box::new(reached)));
         drop(state);
         self.wake.wake();
         !enough && !self.stopped()
     }
 
-    /// The next split that nobody reads.
+    /// Nothing comes behind what waits of a split.
+    fn end(&self, split: usize) {
+        self.lock().waiting[split].ended = true;
+        self.wake.wake();
+    }
+
+    /// The next split that nobody reads, as soon as it is near the one that is handed out: what is read of it waits until then.
     fn claim(&self) -> Option<(usize, Split, Reached)> {
-        let mut state = self.lock();
-        let at = state.claimed.iter().position(|claimed| !claimed)?;
+        let next = |state: &State| state.claimed.iter().position(|claimed| !claimed);
+        let near = |at: usize, state: &State| at <= state.current() + self.threads;
+        let mut state = self.wait_for(|state| next(state).is_none_or(|at| near(at, state)))?;
+        let at = next(&state)?;
         state.claimed[at] = true;
         Some((at, state.splits[at].split.clone(), state.splits[at].reached.clone()))
     }
@@ -455,7 +505,7 @@ impl Shared {
             if self.stopped() {
                 return Ok(());
             }
-            self.put(Item::Ended(at));
+            self.end(at);
         }
         Ok(())
     }
@@ -506,7 +556,7 @@ impl Shared {
                     if chunk.rows == 0 && chunk.faults.is_empty() {
                         return !self.stopped();
                     }
-                    self.put(Item::Rows(at, Box::new(chunk), Box::new(reached.clone())))
+                    self.put(at, chunk, reached.clone())
                 })?;
             }
             let Some(poll) = follows.filter(|_| limit.is_none()) else { return Ok(()) };

@@ -182,7 +182,8 @@ impl Order {
             }
         }
         Ok(Order {
-            nulls: lead.is_some_and(|lead| !is_table || may_be_null(lead)),
+            // Of a query nothing is known.
+            nulls: !is_table || lead.is_some_and(may_be_null),
             increment: options.increment.is_some(),
             columns,
         })

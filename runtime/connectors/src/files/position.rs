@@ -59,15 +59,24 @@ impl Identity {
     /// # Errors
     /// When it can't be read.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        Identity::of_first(path, u64::MAX)
+    }
+
+    /// Looks at the first `size` bytes of a file that may have grown beyond them meanwhile; at fewer if it hasn't so many.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(crate) fn of_first(path: &Path, size: u64) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let meta = file.metadata()?;
+        let size = meta.len().min(size);
+        let last = size.min(BLOCK as u64);
         let mut start = Vec::new();
-        Read::by_ref(&mut file).take(meta.len().min(BLOCK as u64)).read_to_end(&mut start)?;
-        let last = meta.len().min(BLOCK as u64);
+        Read::by_ref(&mut file).take(last).read_to_end(&mut start)?;
         Ok(Identity {
-            size: meta.len(),
+            size,
             start: Block::of(&start),
-            end: Block::of(&read_block(path, meta.len() - last, last)?),
+            end: Block::of(&read_block(path, size - last, last)?),
             inode: inode(&meta),
             modified: meta
                 .modified()

@@ -39,6 +39,24 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         }
     }
     let order = Order::decide(&options, &catalogue)?;
+    for name in &order.columns {
+        let field = spec.schema.fields.iter().find(|field| field.external_name() == name);
+        let numeric = field.is_some_and(|field| field.ty.ty.is_numeric());
+        if let Some(column) = columns
+            .iter()
+            .find(|column| column.name == *name && numeric && matches!(column.class, database::Class::Text(_)))
+        {
+            let message = format!(
+                "`{name}` of {} in `{path}` is declared {}, so SQLite compares its numbers as texts: '10' stands before '9'",
+                options.from.name(),
+                column.declared
+            );
+            return Err(ConnectError::new(database::ORDER, message).help(format!(
+                "read it as a `string`, name another field, or compare numbers: \
+                 `query: \"SELECT …, CAST({name} AS INTEGER) AS {name} FROM …\"`"
+            )));
+        }
+    }
     let what = format!("{} in `{path}`", options.from.name());
     let projected = spec.projected();
     let read = projected.fields.iter().map(Field::external_name).chain(order.columns.iter().map(String::as_str));
@@ -206,18 +224,20 @@ impl database::Connection for Reading {
             Some(cap) => (format!("{lead} <= ?"), vec![raw(&cap.value)]),
             None => (format!("{lead} IS NOT NULL"), Vec::new()),
         };
-        let count = format!("SELECT count(*) FROM {} WHERE {filter}", self.plan.from);
+        let from = &self.plan.from;
+        let count = format!("SELECT count(*) FROM {from} WHERE {filter}");
         let rows: i64 = self
             .connection
             .query_row(&count, rusqlite::params_from_iter(&parameters), |row| row.get(0))
             .map_err(|error| self.plan.failed(&error))?;
-        let mut bounds: Vec<KeyValue> = Vec::new();
-        for part in 1..parts as i64 {
-            let at = rows * part / parts as i64;
-            let sql =
-                format!("SELECT {lead} FROM {} WHERE {filter} ORDER BY {lead} LIMIT 1 OFFSET {at}", self.plan.from);
-            bounds.extend(self.values(&sql, &parameters)?);
-        }
+        // One walk through the index, whatever the number of parts.
+        let step = (rows / parts as i64).max(1);
+        let sql = format!(
+            "SELECT x FROM (SELECT {lead} AS x, row_number() OVER (ORDER BY {lead}) AS n FROM {from} WHERE {filter})
+             WHERE n % {step} = 0 AND n <= {} ORDER BY n",
+            step * (parts as i64 - 1)
+        );
+        let mut bounds = self.values(&sql, &parameters)?;
         // A value that many rows have cuts once; nothing is above the last.
         bounds.dedup();
         if let Some(cap) = cap {

@@ -134,6 +134,11 @@ fn what_can_not_be_read_in_order_is_refused_by_name() {
     let path = folder.name("t.db");
     table(&path, 100);
     run(&path, "CREATE TABLE loose (a INTEGER, b INTEGER); INSERT INTO loose VALUES (1, 2), (1, 3)");
+    run(&path, "CREATE TABLE texts (a VARCHAR(9) PRIMARY KEY NOT NULL); INSERT INTO texts VALUES ('9'), ('10')");
+    run(&path, "CREATE TABLE holes (a INTEGER, b TEXT PRIMARY KEY); INSERT INTO holes VALUES (1, 'x'), (NULL, 'y')");
+    let asked = |sql: &str, tie: &str, fields: &str| {
+        source(&path, &[("query", text(sql)), ("tiebreak", names(&[tie]))], fields)
+    };
     let by = |table: &str, more: &[(&str, OptionValue)], fields: &str| {
         source(&path, &[&[("table", text(table))], more].concat(), fields)
     };
@@ -142,6 +147,8 @@ fn what_can_not_be_read_in_order_is_refused_by_name() {
         (by("t", &[("increment", n.clone())], T), "R0233", "`n` of the table `t`"),
         (by("loose", &[("increment", names(&["a"]))], "a: int64; b: int64"), "R0233", "no key that tells"),
         (by("nix", &[], T), "R0231", "has no table `nix`"),
+        (by("texts", &[], "a: int64"), "R0233", "declared VARCHAR(9), so SQLite compares its numbers as texts"),
+        (asked("SELECT * FROM holes", "a", "a: int64?"), "R0233", "is null in some rows, so it can't break ties"),
         (by("t", &[], "id: int64; other: int64"), "R0232", "has no column `other`"),
         (by("t", &[("poll", OptionValue::Value(Value::Duration(1)))], T), "R0202", "needs `increment`"),
         (by("t\0", &[], T), "R0231", "NUL"),
@@ -164,6 +171,9 @@ fn what_can_not_be_read_in_order_is_refused_by_name() {
     // Without a key: one read, all or nothing.
     let loose = open_source(&by("loose", &[], "a: int64; b: int64"), &context()).unwrap();
     assert_eq!((loose.max_tasks(), loose.resumable().is_err()), (1, true));
+    let holes = open_source(&by("holes", &[], "a: int64?; b: string"), &context()).unwrap();
+    assert!(holes.resumable().is_err(), "a key that may hold nulls is none");
+    assert!(open_source(&by("texts", &[], "a: string"), &context()).is_ok());
     // The same increment twice is no trouble with a tie-breaker that has no index, if the user says so.
     let told = by(
         "loose",
