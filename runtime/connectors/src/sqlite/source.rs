@@ -39,21 +39,20 @@ pub(crate) fn open_source(spec: &SourceSpec, cx: &OpenContext) -> Result<Box<dyn
         }
     }
     let order = Order::decide(&options, &catalogue)?;
-    for name in &order.columns {
+    // In the order of texts new rows would stand before old ones.
+    if let Some(name) = &options.increment {
         let field = spec.schema.fields.iter().find(|field| field.external_name() == name);
         let numeric = field.is_some_and(|field| field.ty.ty.is_numeric());
-        if let Some(column) = columns
-            .iter()
-            .find(|column| column.name == *name && numeric && matches!(column.class, database::Class::Text(_)))
-        {
+        let of_texts =
+            |column: &&database::Column| column.name == *name && matches!(column.class, database::Class::Text(_));
+        if let Some(column) = columns.iter().find(of_texts).filter(|_| numeric) {
             let message = format!(
                 "`{name}` of {} in `{path}` is declared {}, so SQLite compares its numbers as texts: '10' stands before '9'",
                 options.from.name(),
                 column.declared
             );
             return Err(ConnectError::new(database::ORDER, message).help(format!(
-                "read it as a `string`, name another field, or compare numbers: \
-                 `query: \"SELECT …, CAST({name} AS INTEGER) AS {name} FROM …\"`"
+                "name another field, or compare numbers: `query: \"SELECT …, CAST({name} AS INTEGER) AS {name} FROM …\"`"
             )));
         }
     }
