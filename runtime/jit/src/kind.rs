@@ -4,6 +4,8 @@ use cranelift_codegen::ir::{self, types};
 use dfc_ir::Type;
 use dfc_ir::types::{IntType, SHORT_PRECISION};
 
+use crate::context::{HEAD, INLINE};
+
 /// The forms of a value in compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -97,8 +99,20 @@ pub(crate) struct View {
     pub(crate) head: ir::Value,
     /// The next eight bytes of a text that stands in its view. `None`: all of it stands in the head.
     pub(crate) tail: Option<ir::Value>,
+    /// The length of a constant, in bytes.
+    pub(crate) constant: Option<usize>,
+}
+
+impl View {
     /// Whether the text is known to stand in its view.
-    pub(crate) inline: bool,
+    pub(crate) fn inline(self) -> bool {
+        self.constant.is_some_and(|len| len <= INLINE)
+    }
+
+    /// Whether the text is known to stand in the head of its view.
+    pub(crate) fn in_head(self) -> bool {
+        self.constant.is_some_and(|len| len <= HEAD)
+    }
 }
 
 impl Val {

@@ -346,7 +346,7 @@ impl<'a> Lowerer<'a> {
         if let Some(valid) = valid {
             head = self.b.ins().select(valid, head, zero);
         }
-        let view = View { head, tail: Some(tail), inline: false };
+        let view = View { head, tail: Some(tail), constant: None };
         Val { view: Some(view), ..Val::text(value, len) }.with_valid(valid)
     }
 

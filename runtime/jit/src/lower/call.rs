@@ -63,7 +63,7 @@ impl Lowerer<'_> {
             [text] if name == "length" && texts && expr.ty.ty == Type::INT64 => Val::plain(self.characters(*text)?),
             [text, _]
                 if let Some(view) = text.view
-                    && !view.inline
+                    && !view.inline()
                     && let Some(start) = short_start(name, args) =>
             {
                 Val::plain(self.begins(*text, view, start))

@@ -5,9 +5,12 @@ use cranelift_codegen::ir::{self, InstBuilder, types};
 use dfc_ir::BinaryOp;
 
 use super::{Lowerer, constant_memory};
-use crate::context::{HEAD, view_words};
+use crate::context::{HEAD, INLINE, view_words};
 use crate::helpers;
 use crate::kind::{Kind, Val, View};
+
+/// Constants up to this length are compared in place, a word at a time.
+const IN_WORDS: usize = 36;
 
 /// The condition codes of a comparison: floats, signed, unsigned.
 pub(super) fn codes(op: BinaryOp) -> Option<(FloatCC, IntCC, IntCC)> {
@@ -40,11 +43,18 @@ impl Lowerer<'_> {
                 let equal = self.equal(kind, left, right);
                 self.not(equal)
             }
-            (Some((_, signed, _)), Kind::Text) => {
-                let order = self.order(left, right);
-                let zero = self.int(0);
-                self.b.ins().icmp(signed, order, zero)
-            }
+            (Some((_, signed, unsigned)), Kind::Text) => match (left.view, right.view) {
+                (Some(left), Some(right)) if left.in_head() || right.in_head() => {
+                    // All of one stands in its head: where the other begins with it, its length decides.
+                    let (left, right) = (self.head_in_order(left), self.head_in_order(right));
+                    self.b.ins().icmp(unsigned, left, right)
+                }
+                _ => {
+                    let order = self.order(left, right);
+                    let zero = self.int(0);
+                    self.b.ins().icmp(signed, order, zero)
+                }
+            },
             (Some((float, ..)), _) if kind.is_float() => self.b.ins().fcmp(float, left.value, right.value),
             (Some((_, signed, unsigned)), _) => {
                 let code = if kind.unsigned() { unsigned } else { signed };
@@ -62,21 +72,58 @@ impl Lowerer<'_> {
         let (Some(l), Some(r)) = (left.view, right.view) else {
             return self.call(&helpers::TEXT_COMPARE, &args).unwrap_or(zero);
         };
-        // The first bytes as a number: where these differ, a 0 behind the end of a short text is less than what the other has there.
-        let [l, r] = [l, r].map(|view| {
-            let turned = self.b.ins().bswap(view.head);
-            let low = self.int(i64::from(u32::MAX));
-            self.b.ins().band(turned, low)
-        });
-        let difference = self.b.ins().isub(l, r);
+        // The first twelve bytes as numbers: where these differ, a 0 behind the end of a short text is less than what the other has
+        // there. Where they don't, and one of the texts has no more, the longer one begins with the other.
+        let (first_left, first_right) = (self.head_in_order(l), self.head_in_order(r));
+        let distance = self.int(32);
+        let [first_left, first_right] = [first_left, first_right].map(|head| self.b.ins().ushr(head, distance));
+        let first = self.b.ins().isub(first_left, first_right);
+        let (next_left, next_right) = (self.next_in_order(left, l), self.next_in_order(right, r));
+        let above = self.b.ins().icmp(IntCC::UnsignedGreaterThan, next_left, next_right);
+        let below = self.b.ins().icmp(IntCC::UnsignedLessThan, next_left, next_right);
+        let [above, below] = [above, below].map(|flag| self.b.ins().uextend(types::I64, flag));
+        let next = self.b.ins().isub(above, below);
+        let lengths = self.b.ins().isub(left_len, right_len);
+        let next_or_lengths = self.b.ins().select(next, next, lengths);
+        let order = self.b.ins().select(first, first, next_or_lengths);
+        if l.inline() || r.inline() {
+            return order;
+        }
+        let differ = self.b.ins().bor(first, next);
+        let shorter = self.b.ins().umin(left_len, right_len);
+        let inline = self.int(INLINE as i64);
+        let short = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, shorter, inline);
+        let short = self.b.ins().uextend(types::I64, short);
+        let known = self.b.ins().bor(differ, short);
         let (bytes, done) = (self.b.create_block(), self.b.create_block());
-        let order = self.b.append_block_param(done, types::I64);
-        self.b.ins().brif(difference, done, &[difference.into()], bytes, &[]);
+        let result = self.b.append_block_param(done, types::I64);
+        self.b.ins().brif(known, done, &[order.into()], bytes, &[]);
         self.b.switch_to_block(bytes);
         let answer = self.call(&helpers::TEXT_COMPARE, &args).unwrap_or(zero);
         self.b.ins().jump(done, &[answer.into()]);
         self.b.switch_to_block(done);
-        order
+        result
+    }
+
+    /// A view's head as an unsigned number in the order of texts: the first bytes, then the length.
+    fn head_in_order(&mut self, view: View) -> ir::Value {
+        let turned = self.b.ins().bswap(view.head);
+        let half = self.int(32);
+        let first = self.b.ins().ishl(turned, half);
+        let low = self.int(i64::from(u32::MAX));
+        let len = self.b.ins().band(view.head, low);
+        self.b.ins().bor(first, len)
+    }
+
+    /// The eight bytes behind a head's as an unsigned number in the order of texts, 0 where there are none.
+    fn next_in_order(&mut self, text: Val, view: View) -> ir::Value {
+        let next = match view.tail {
+            Some(tail) if view.inline() => tail,
+            None => self.int(0),
+            // Those of a short text stand behind its head too: its address is within its view.
+            Some(_) => self.b.ins().load(types::I64, constant_memory(), text.value, HEAD as i32),
+        };
+        self.b.ins().bswap(next)
     }
 
     /// The length of a text.
@@ -95,8 +142,14 @@ impl Lowerer<'_> {
         // Most texts that differ have another length or begin with other bytes: only what doesn't is worth a call.
         let (left_len, right_len) = (self.len(left), self.len(right));
         let alike = match (left.view, right.view) {
-            (Some(left), Some(right)) if left.inline || right.inline => return self.same_view(left, right),
-            (Some(left), Some(right)) => self.b.ins().icmp(IntCC::Equal, left.head, right.head),
+            (Some(l), Some(r)) if l.inline() || r.inline() => return self.same_view(l, r),
+            (Some(l), Some(r)) => {
+                let alike = self.b.ins().icmp(IntCC::Equal, l.head, r.head);
+                match l.constant.or(r.constant) {
+                    Some(len) if len <= IN_WORDS => return self.same_words(alike, left.value, right.value, len),
+                    _ => alike,
+                }
+            }
             _ => self.b.ins().icmp(IntCC::Equal, left_len, right_len),
         };
         let (bytes, done) = (self.b.create_block(), self.b.create_block());
@@ -107,6 +160,23 @@ impl Lowerer<'_> {
         self.b.ins().jump(done, &[answer.into()]);
         self.b.switch_to_block(done);
         equal
+    }
+
+    /// Whether two texts are equal that are of `len` bytes, more than a view holds, where their heads are alike. Without a branch:
+    /// where the heads differ, the right one is compared with itself.
+    fn same_words(&mut self, alike: ir::Value, left: ir::Value, right: ir::Value, len: usize) -> ir::Value {
+        let left = self.b.ins().select(alike, left, right);
+        let mut differs = self.int(0);
+        let words = (HEAD..len - 8).step_by(8).chain([len - 8]);
+        for at in words {
+            let [left, right] =
+                [left, right].map(|text| self.b.ins().load(types::I64, constant_memory(), text, at as i32));
+            let word = self.b.ins().bxor(left, right);
+            differs = self.b.ins().bor(differs, word);
+        }
+        let zero = self.int(0);
+        let same = self.b.ins().icmp(IntCC::Equal, differs, zero);
+        self.b.ins().band(alike, same)
     }
 
     /// Whether two texts are equal, one of which at least stands in its view: then all of the other does, if it is.

@@ -77,7 +77,7 @@ impl Lowerer<'_> {
         let len = self.int(bytes.len() as i64);
         let [head, tail] = crate::context::view_words(bytes);
         let tail = (bytes.len() > HEAD).then(|| self.int(tail as i64));
-        let view = View { head: self.int(head as i64), tail, inline: bytes.len() <= crate::context::INLINE };
+        let view = View { head: self.int(head as i64), tail, constant: Some(bytes.len()) };
         Val { view: Some(view), ..Val::text(value, len) }
     }
 

@@ -129,3 +129,56 @@ fn patterns_of_both_functions() {
         }
     }
 }
+
+/// Texts that are alike as far as some step of their comparison looks: in the head, in the view, in each word of a constant.
+fn look_alikes() -> Vec<String> {
+    let whole = "COLLECT CODE OF TAKE BACK RETURNS, DELIVERED";
+    let mut texts: Vec<String> =
+        [0, 1, 3, 4, 5, 8, 11, 12, 13, 16, 20, 21, 36, 37, 44].map(|len| whole[..len].into()).into();
+    for at in [0, 3, 4, 11, 12, 15, 19, 35, 36] {
+        let mut other = whole.to_string();
+        other.replace_range(at..=at, "\u{1}");
+        texts.extend([13, 16, 37].iter().filter(|len| at < **len).map(|len| other[..*len].to_string()));
+    }
+    // What is behind a short text's end in its view is 0, as these are.
+    texts.extend(
+        ["\0", "C\0", "COLL\0", "COLLECT COD\0", "COLLECT CODE\0", "é", "COLé", "COLLECT COé", "\u{10ffff}"]
+            .map(String::from),
+    );
+    texts
+}
+
+#[test]
+fn texts_that_are_nearly_the_same() {
+    use BinaryOp::*;
+    let inputs = [DataType::optional(Type::String), DataType::of(Type::String)];
+    let texts = look_alikes();
+    let rows: Vec<Vec<Value<'static>>> = texts
+        .iter()
+        .flat_map(|left| {
+            texts.iter().map(move |right| vec![Value::Str(left.clone().into()), Value::Str(right.clone().into())])
+        })
+        .chain([vec![Value::Null, Value::str("")]])
+        .collect();
+    let all = batch(&inputs, &rows);
+    let [left, right] = [0, 1].map(|k| Expr::column(k, inputs[k].clone()));
+    for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+        assert!(check(&program(&inputs, binary(op, &left, &right, &Type::Bool)), &all, &format!("{op:?}")));
+    }
+    let once: Vec<_> =
+        rows.iter().step_by(texts.len() + 1).cloned().chain([vec![Value::Null, Value::str("")]]).collect();
+    let once = batch(&inputs, &once);
+    for text in &texts {
+        let constant = Expr::literal(Value::Str(text.clone().into()), DataType::of(Type::String));
+        let mut exprs: Vec<Expr> = [Eq, Ne, Lt, Le, Gt, Ge]
+            .iter()
+            .flat_map(|op| [binary(*op, &left, &constant, &Type::Bool), binary(*op, &constant, &left, &Type::Bool)])
+            .collect();
+        let list = vec![Value::Str(text.clone().into()), Value::str("TAKE")];
+        exprs.push(make(ExprKind::InList(Box::new(left.clone()), list), Type::Bool, true));
+        for expr in exprs {
+            let what = format!("{:?}", expr.kind);
+            assert!(check(&program(&inputs, expr), &once, &what), "{what}");
+        }
+    }
+}
