@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dfc_grammar::ast::{Arg, BinaryOp as AstOp, Expr, ExprKind, Ident, Literal, RecordEntry, Span};
 use dfc_ir::plan::{Join, JoinColumn, JoinKind, MatchMode, Op};
 use dfc_ir::{BinaryOp, DataType, Expr as Ir, ExprKind as IrKind, Type};
+use dfc_typeck::conversions::common_type;
 use dfc_typeck::{Column, LocalDiagnostic, OPTIONAL, Scope, written};
 
 use super::chain::Position;
@@ -303,8 +304,20 @@ impl ItemContext<'_> {
             shape.words, left.name, left.ty.ty, right.ty.ty
         );
         let on = bound.get("on").map_or(bound.call.span, |arg| arg.span);
-        let problem = LocalDiagnostic::error("E0457", self.loc(on), message, "of two types")
-            .help(format!("convert one side before: `cast({} as {})`", right.name, left.ty.ty));
+        // Of both types the one that loses nothing.
+        let cures = common_type(&left.ty, &right.ty).map(|common| {
+            let sides = [(left, "before the join"), (right, "on its right side")];
+            let steps = sides.into_iter().filter(|(column, _)| column.ty.ty != common.ty).map(|(column, place)| {
+                let ty = DataType { nullable: column.ty.nullable, ..common.clone() };
+                format!("`cast({} as {ty})` {place}", written(&column.name))
+            });
+            steps.collect::<Vec<_>>().join(" and ")
+        });
+        let help = match cures {
+            Some(steps) => format!("convert to the type that holds both: {steps}"),
+            None => "convert one side with `cast`, before the join".to_owned(),
+        };
+        let problem = LocalDiagnostic::error("E0457", self.loc(on), message, "of two types").help(help);
         self.error(problem);
     }
 

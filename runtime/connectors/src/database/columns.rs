@@ -224,10 +224,7 @@ fn takes(column: &Column, field: &Field) -> Result<(), (String, String)> {
     if fits(&field.ty.ty, &column.class) == Fit::No {
         return Err((
             format!("its column `{name}` is {}, the field is {}", column.declared, field.ty.ty),
-            match natural(&column.class) {
-                Some(ty) => format!("convert it: `cast({} as {ty})`", field.name),
-                None => format!("convert it: `cast({} as string)`", field.name),
-            },
+            conversion(field, &column.class),
         ));
     }
     if field.ty.nullable && !column.nullable {
@@ -240,6 +237,24 @@ fn takes(column: &Column, field: &Field) -> Result<(), (String, String)> {
         ));
     }
     Ok(())
+}
+
+/// What makes a field fit a column of this kind; leaving it out where nothing does.
+fn conversion(field: &Field, class: &Class) -> String {
+    let ty = match class {
+        // Any number goes into it: the digits are the user's to choose.
+        Class::Decimal(None) => Some(Type::Decimal(18, 2)),
+        Class::Other => Some(Type::String),
+        class => natural(class),
+    };
+    let name = &field.name;
+    match ty.filter(|ty| *ty != field.ty.ty && dfc_eval::can_cast(&field.ty.ty, ty)) {
+        Some(ty) => {
+            let ty = DataType { ty, nullable: field.ty.nullable };
+            format!("convert it, `cast({name} as {ty})`, or give the column another type")
+        }
+        None => format!("give the column another type, or leave the field out: `drop({name})`"),
+    }
 }
 
 /// The type whose values a column of this kind holds; `None`: there is none of its own, and text shows them.
@@ -299,11 +314,29 @@ mod tests {
         );
         assert_eq!(
             error.help.unwrap(),
-            "convert it: `cast(id as date)`; `rename(`Name`: name)`; compute it: `derive(more: …)`"
+            "give the column another type, or leave the field out: `drop(id)`; `rename(`Name`: name)`; compute it: `derive(more: …)`"
         );
         let error =
             match_columns("`t`", &schema("name: string?"), &[column("name", Class::Text(None), false)]).unwrap_err();
         assert!(error.message.ends_with("its column `name` is NOT NULL, and the field may be null"), "{error}");
+    }
+
+    /// A cast is advised only where there is one that changes something.
+    #[test]
+    fn the_advised_cast_is_one_that_helps() {
+        for (field, class, help) in [
+            ("x: string", Class::Int(64), "convert it, `cast(x as int64)`, or give the column another type"),
+            (
+                "x: string?",
+                Class::Decimal(None),
+                "convert it, `cast(x as decimal(18, 2)?)`, or give the column another type",
+            ),
+            ("x: int64", Class::Other, "convert it, `cast(x as string)`, or give the column another type"),
+            ("x: timestamp", Class::Int(64), "give the column another type, or leave the field out: `drop(x)`"),
+        ] {
+            let error = match_columns("`t`", &schema(field), &[column("x", class, true)]).unwrap_err();
+            assert_eq!(error.help.as_deref(), Some(help), "{field}");
+        }
     }
 
     #[test]

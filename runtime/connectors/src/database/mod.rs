@@ -34,6 +34,8 @@ pub(crate) const UNREACHABLE: &str = "R0230";
 pub(crate) const REFUSED: &str = "R0231";
 /// Columns don't fit the fields.
 pub(crate) const COLUMNS: &str = "R0232";
+/// A value that the column doesn't take, which its type alone doesn't tell.
+pub(crate) const UNFIT: &str = "R0311";
 /// The rows can't be read in an order from which a job can go on.
 pub(crate) const ORDER: &str = "R0233";
 /// The target has been written by somebody else.

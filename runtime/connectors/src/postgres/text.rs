@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef};
 use dfc_batch::{Batch, RowError, value_at};
 use dfc_ir::{DataType, Schema, Type, Value};
 
-use crate::database::{Class, check, mark_last};
+use crate::database::{Class, UNFIT, check, mark_last};
 use crate::rows::shown;
 use crate::text::format::{WriteText, writer};
 use crate::{ConnectError, Encoded, Encoder};
@@ -88,7 +88,7 @@ impl Encoder for Lines {
                         raw: batch.origin.as_ref().and_then(|origin| origin.raw(row)),
                         field: self.schema.fields.get(at).map(|field| field.external_name().to_string()),
                         value: Some(shown(dfc_eval::format_value(&value_at(array, ty, row), ty).as_bytes())),
-                        ..RowError::new("R0310", rule)
+                        ..RowError::new(UNFIT, rule)
                     });
                     continue 'rows;
                 }

@@ -12,7 +12,7 @@ use super::catalogue::{self, identifier, table};
 use super::{Access, failed, open, rows};
 use crate::database::{
     CONSTRAINT, Class, DatabaseSink, Fit, LedgerRow, Load, Loaded, MODES, Mode, Owner, REFUSED, Session, Target,
-    TargetOptions, VALUE, check, delete_mark, fits, mark_last, match_columns, quoted, unmarked, upsert_key,
+    TargetOptions, UNFIT, VALUE, check, delete_mark, fits, mark_last, match_columns, quoted, unmarked, upsert_key,
 };
 use crate::options::OptionReader;
 use crate::rows::shown;
@@ -202,7 +202,7 @@ impl Encoder for Spooling {
                         raw: batch.origin.as_ref().and_then(|origin| origin.raw(row)),
                         field: Some(field.external_name().to_string()),
                         value: Some(shown(dfc_eval::format_value(&value, ty).as_bytes())),
-                        ..RowError::new("R0310", rule)
+                        ..RowError::new(UNFIT, rule)
                     });
                     continue 'rows;
                 }
