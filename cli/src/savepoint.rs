@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use dfc_checkpoint::{Kept, SavepointAnswer};
+use dfc_ir::plan::Rerun;
 
 use crate::Outcome;
 use crate::args::SavepointArgs;
@@ -65,11 +66,16 @@ fn promote(found: &Found, args: &SavepointArgs) -> Result<Outcome, Trouble> {
     // What is to stay has to be worth it.
     at.examine(&newest)?;
     at.keep(newest.number, &Kept { note: args.note.clone(), at_micros: jobs::now_micros() })?;
+    let (job, number) = (at.job(), newest.number);
+    if at.has_finished(&newest)? && found.plan.job.rerun != Some(Rerun::Continue) {
+        println!(
+            "job {job} has come to its end with checkpoint {number}, which is a savepoint now; there is nothing left to go on with, \
+             `dfc run FILE` computes it anew"
+        );
+        return Ok(Outcome::Fine);
+    }
     println!(
-        "job {} isn't running: its newest checkpoint, {}, is a savepoint now; `dfc run FILE --from {}` goes on from it",
-        at.job(),
-        newest.number,
-        newest.number
+        "job {job} isn't running: its newest checkpoint, {number}, is a savepoint now; `dfc run FILE --from {number}` goes on from it"
     );
     Ok(Outcome::Fine)
 }

@@ -334,6 +334,12 @@ fn a_savepoint_of_a_job_that_does_not_run() {
         )
     );
     assert!(dfc(dir.path(), &["checkpoint", "show", "p.df"]).stdout.contains("\n  note      “before the move”\n"));
+    let ended = folder(&[("p.df", PIPELINE), ("a.csv", "n\n1\n")]);
+    assert_eq!(dfc(ended.path(), &["run", "p.df"]).code, 0);
+    assert_eq!(
+        dfc(ended.path(), &["savepoint", "p.df"]).stdout,
+        "job shop has come to its end with checkpoint 1, which is a savepoint now; there is nothing left to go on with, `dfc run FILE` computes it anew\n"
+    );
     let none = folder(&[("p.df", PIPELINE), ("a.csv", "n\n1\n")]);
     let nothing = dfc(none.path(), &["savepoint", "p.df"]);
     assert_eq!(

@@ -166,6 +166,19 @@ fn join(join: &Join, left: &Schema, right: &Schema) -> String {
     format!("{kind}{required} match {matches} on {}{residual} take [{}]", keys.join(" and "), output.join(", "))
 }
 
+/// A name as it must be written: in backticks where it is no identifier or reserved.
+pub fn written(name: &str) -> String {
+    const RESERVED: &[&str] = &[
+        "and", "or", "not", "in", "is", "between", "like", "matches", "as", "if", "else", "match", "true", "false",
+        "null", "div",
+    ];
+    let mut chars = name.chars();
+    let plain = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_')
+        && !RESERVED.contains(&name);
+    if plain { name.to_owned() } else { format!("`{name}`") }
+}
+
 /// The logical plan: one operator a line, its expressions below it.
 pub fn plan(plan: &Plan) -> String {
     let mut out = format!("job {}\n", plan.job.name);

@@ -336,7 +336,7 @@ impl Report<'_> {
     pub fn gone(self, gone: &Gone, span: Span) -> Self {
         let report = self.related_all(gone.places().collect()).help(gone.help.clone());
         match &gone.now {
-            Some(now) => report.fix(format!("write `{now}`"), span, crate::check::names::written(now)),
+            Some(now) => report.fix(format!("write `{now}`"), span, dfc_ir::text::written(now)),
             None => report,
         }
     }

@@ -16,9 +16,9 @@ mod scope;
 mod target;
 
 pub use check::assign::instead_of_null;
-pub use check::names::written;
 pub use check::overloads::is_class;
 pub use checker::{AggregateKey, Aggregation, Checker, Predicate};
+pub use dfc_ir::text::written;
 pub use diag::{ItemKey, Loc, LocalDiagnostic, Namespace};
 pub use functions::{Function, FunctionTable, Overload};
 pub use scope::{

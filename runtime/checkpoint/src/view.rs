@@ -210,6 +210,14 @@ impl Checkpoints {
         Ok(self.note(&self.name("history.json"), history::LARGEST)?.unwrap_or_default())
     }
 
+    /// Whether a run has come to its end with a checkpoint: all that it wrote is applied.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn has_finished(&self, manifest: &Manifest) -> Result<bool, Error> {
+        Ok(manifest.kind == manifest::Kind::Terminal && self.applied()?.finished(&manifest.lineage) >= manifest.number)
+    }
+
     /// How far the sinks are. What can't be read counts as nothing: then more is kept, and the ledgers are asked.
     ///
     /// # Errors

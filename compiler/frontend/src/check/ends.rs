@@ -234,7 +234,7 @@ impl ItemContext<'_> {
             if let Some(step) = column.path.first() {
                 problem = problem.related(step.loc.clone(), "the field comes from here");
             }
-            self.out.push(problem.help(format!("leave it out before: `drop({})`", column.name)));
+            self.out.push(problem.help(format!("leave it out before: `drop({})`", written(&column.name))));
             sound = false;
         }
         sound.then_some(exprs)
@@ -253,12 +253,18 @@ impl ItemContext<'_> {
         };
         self.error(match (Gone::find(&self.gone, &field.name), near) {
             (Some(gone), _) => match &gone.now {
-                Some(now) => problem.help(format!("name it as the target does: `rename({}: {now})`", field.name)),
+                Some(now) => problem.help(format!(
+                    "name it as the target does: `rename({}: {})`",
+                    written(&field.name),
+                    written(now)
+                )),
                 None => problem.help(gone.help.clone()),
             }
             .related_all(gone.places()),
-            (None, Some(near)) => problem.help(format!("did you mean `{near}`? `rename({}: {near})`", field.name)),
-            (None, None) => problem.help(format!("compute it: `derive({}: …)`", field.name)),
+            (None, Some(near)) => {
+                problem.help(format!("did you mean `{near}`? `rename({}: {})`", written(&field.name), written(&near)))
+            }
+            (None, None) => problem.help(format!("compute it: `derive({}: …)`", written(&field.name))),
         });
     }
 

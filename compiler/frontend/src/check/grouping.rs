@@ -63,7 +63,7 @@ impl ItemContext<'_> {
                     format!("`{name}` is a key already"),
                     "a second field of this name",
                 )
-                .help(format!("give it another name: `{name}_{}: …`", key + 1));
+                .help(format!("give it another name: `{}: …`", written(&format!("{name}_{}", key + 1))));
                 self.error(problem);
                 sound = false;
                 continue;
@@ -170,6 +170,7 @@ impl ItemContext<'_> {
         match &arg.value.kind {
             ExprKind::Error => {}
             ExprKind::Name(name) => {
+                let name = written(name);
                 self.error(problem.help(format!("write `[{name}]`")).fix(
                     "put it in brackets",
                     at,

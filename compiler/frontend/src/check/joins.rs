@@ -282,7 +282,9 @@ impl ItemContext<'_> {
                 }
                 let others = others(right, condition, left);
                 self.error(problem.help(format!(
-                    "say what is taken, and under which name: `take: [{others}right_{name}: right.{name}]`"
+                    "say what is taken, and under which name: `take: [{others}{}: right.{}]`",
+                    written(&format!("right_{name}")),
+                    written(&name)
                 )));
                 return None;
             }
@@ -371,7 +373,7 @@ fn others(right: &[Column], condition: &Condition, left: &[Column]) -> String {
     let free = right.iter().enumerate().filter(|(index, column)| {
         !condition.equal.iter().any(|(_, r)| r == index) && !left.iter().any(|l| l.name == column.name)
     });
-    free.take(3).map(|(_, column)| format!("{}, ", column.name)).collect()
+    free.take(3).map(|(_, column)| format!("{}, ", written(&column.name))).collect()
 }
 
 /// The parts of an `and`.

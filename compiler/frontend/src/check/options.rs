@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
 use dfc_ir::plan::{OptionValue, Secret};
+use dfc_ir::text::written;
 use dfc_ir::{Options, Type, Value};
 use dfc_typeck::nearest::nearest;
 use dfc_typeck::{Column, LocalDiagnostic, Scope, Target};
@@ -142,8 +143,9 @@ impl ItemContext<'_> {
             return true;
         }
         let message = format!("`delete` takes a field of type bool, `{}` is {}", column.name, column.ty.ty);
-        let mut problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, column.ty.to_string())
-            .help(format!("compute one before: `derive(deleted: {} == …)`, and `delete: deleted`", column.name));
+        let mut problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, column.ty.to_string()).help(
+            format!("compute one before: `derive(deleted: {} == …)`, and `delete: deleted`", written(&column.name)),
+        );
         if let Some(step) = column.path.first() {
             problem = problem.related(step.loc.clone(), step.words.clone());
         }

@@ -2,6 +2,7 @@
 
 use dfc_grammar::ast::{Call, ExprKind, Literal};
 use dfc_ir::plan::Op;
+use dfc_ir::text::written;
 use dfc_ir::{DataType, Expr as Ir, Value};
 use dfc_typeck::conversions::common_type;
 use dfc_typeck::{Column, LocalDiagnostic, OPTIONAL, Scope, Target};
@@ -113,8 +114,11 @@ impl ItemContext<'_> {
                                 problem = problem.related(step.loc.clone(), format!("{} {}", column.ty, words));
                             }
                         }
-                        problem = problem
-                            .help(format!("convert one of them before: `cast({} as {})`", column.name, united.ty.ty));
+                        problem = problem.help(format!(
+                            "convert one of them before: `cast({} as {})`",
+                            written(&column.name),
+                            united.ty.ty
+                        ));
                         united.broken = true;
                         sound = false;
                         self.out.push(problem);
@@ -146,7 +150,7 @@ impl ItemContext<'_> {
             if let Some(step) = column.path.first() {
                 problem = problem.related(step.loc.clone(), "it is here");
             }
-            let name = &column.name;
+            let name = written(&column.name);
             problem = problem
                 .help(format!("add it (`derive({name}: …)`), drop it elsewhere, or write `union(…, fill: null)`"));
             self.out.push(problem);

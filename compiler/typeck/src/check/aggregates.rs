@@ -4,8 +4,8 @@ use dfc_grammar::ast::{self, Span};
 use dfc_ir::plan::{AggFunction, Aggregate};
 use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Site, Type, UnaryOp};
 
-use super::names::written;
 use crate::{Checker, Function};
+use dfc_ir::text::written;
 
 /// Aggregates in which a row whose value is null is missing from the result.
 const SKIPS: &[&str] = &["sum", "avg"];

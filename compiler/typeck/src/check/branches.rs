@@ -352,7 +352,7 @@ impl Checker<'_> {
             report.help("say the zone: `to_timestamp(x, \"Asia/Shanghai\")` makes a timestamp of a datetime");
         } else if at.ty == Type::String || bt.ty == Type::String {
             let other = if at.ty == Type::String { eb } else { ea };
-            let name = super::compare::name_of(other).unwrap_or("…");
+            let name = super::compare::written_name(other);
             report.help(format!("make both of one type; a text of the other one is `{name} as string`"));
         } else {
             report.help("convert one of them with `as`, so that both have one type");

@@ -5,12 +5,13 @@ use dfc_ir::{DataType, Expr, ExprKind, Type};
 
 use super::branches::rounds;
 use super::literals::is_loose;
-use super::names::{list_of, written};
+use super::names::list_of;
 use super::overloads::{Argument, Choice, choose, declared, is_strict, parameter, takes, technical};
 use super::results::result_type;
 use crate::Scope;
 use crate::nearest::{FOREIGN_FORMS, FOREIGN_FUNCTIONS, foreign, nearest};
 use crate::{Checker, Function};
+use dfc_ir::text::written;
 
 /// How dates are written.
 const WRITTEN_DATES: &str = "a date is written `@2026-01-31`, with a time `@2026-01-31T10:00:00`";
@@ -348,7 +349,7 @@ impl Checker<'_> {
         } else if let Some(literal) = date {
             report.help(format!("write `{literal}`")).fix(format!("write `{literal}`"), call.span, literal);
         } else if number {
-            let name = args.first().and_then(|arg| super::compare::name_of(arg.syntax)).unwrap_or("…");
+            let name = args.first().map_or("…".into(), |arg| super::compare::written_name(arg.syntax));
             let convert = format!("a text that holds numbers is converted first: `{name} as decimal(18, 2)`");
             report.help(match function.aggregate {
                 true if numbers.is_empty() => {
@@ -362,7 +363,7 @@ impl Checker<'_> {
                 false => format!("convert the text first: `{name} as decimal(18, 2)`"),
             });
         } else if let Some((syntax, to)) = cast {
-            let name = super::compare::name_of(syntax).unwrap_or("…");
+            let name = super::compare::written_name(syntax);
             report.help(format!("convert the argument: `{name} as {to}`"));
         } else {
             report.help("convert the argument with `as`, or give another one");

@@ -45,7 +45,7 @@ impl Checker<'_> {
             return self.cast(checked, &target, mode, span);
         }
         let places = self.places_of(&checked);
-        let name = name_of(value).unwrap_or("x").to_owned();
+        let name = name_of(value).map_or("x".into(), dfc_ir::text::written);
         if needs_zone(&from.ty, &target.ty) {
             let call = match (&from.ty, &target.ty) {
                 (Type::Timestamp, Type::Date) => format!("date({name}, \"Asia/Shanghai\")"),

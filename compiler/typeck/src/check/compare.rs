@@ -30,7 +30,7 @@ impl Checker<'_> {
             let word = if op == ast::BinaryOp::Ne { "is not null" } else { "is null" };
             let report = self.error("E0506", span, format!("`{spelling} null` is never true"), "compares with null");
             if let ast::ExprKind::Name(name) = &peel(value).kind {
-                let text = format!("{} {word}", super::names::written(name));
+                let text = format!("{} {word}", dfc_ir::text::written(name));
                 report.help(format!("write `{text}`")).fix(format!("write `{text}`"), span, text);
             } else {
                 report.help(format!("write `… {word}`"));
@@ -138,7 +138,7 @@ impl Checker<'_> {
         } else if let Some((better, span)) = better {
             report.help(format!("write `{better}`")).fix(format!("write `{better}`"), span, better);
         } else if let Some((name, _, span)) = quoted {
-            let name = super::names::written(&name);
+            let name = dfc_ir::text::written(&name);
             report.help(format!("a field's name stands without quotes: write `{name}`")).fix(
                 format!("write `{name}`"),
                 span,
@@ -151,7 +151,7 @@ impl Checker<'_> {
                 _ => format!("`\"{text}\"` is no {ty}: compare with another value, or another field"),
             });
         } else if let Some((side, other)) = text_side {
-            let name = name_of(side).unwrap_or("…");
+            let name = written_name(side);
             if castable(&Type::String, &other) {
                 report.help(format!("convert one side: `{name} as {other}`, or the other one `as string`"));
             } else {
@@ -267,7 +267,7 @@ impl Checker<'_> {
                 break;
             }
             if is_null(item) {
-                let name = name_of(value).unwrap_or("…");
+                let name = written_name(value);
                 self.error("E0515", item.span, "null in a list of values is never equal to anything", "null here")
                     .help(format!("test for it apart: `{name} is null or {name} in […]`"));
                 sound = false;
@@ -447,6 +447,11 @@ fn comparable(ty: &Type) -> bool {
         Type::Record(fields) => fields.iter().all(|field| comparable(&field.ty.ty)),
         _ => true,
     }
+}
+
+/// The name that an expression is, as a cure writes it; `…` where it is another expression.
+pub(crate) fn written_name(e: &ast::Expr) -> String {
+    name_of(e).map_or("…".to_owned(), dfc_ir::text::written)
 }
 
 /// The name, if the expression is one.

@@ -176,7 +176,7 @@ impl Checker<'_> {
                 let places = self.places_of(&checked);
                 let text = matches!(peel(e).kind, ast::ExprKind::Literal(ast::Literal::String(_)));
                 let shown = match &peel(e).kind {
-                    ast::ExprKind::Name(name) => super::names::written(name),
+                    ast::ExprKind::Name(name) => dfc_ir::text::written(name),
                     _ => "…".to_owned(),
                 };
                 let report = self

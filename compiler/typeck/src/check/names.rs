@@ -1,6 +1,7 @@
 //! Names: fields, the two sides of a join, keys of an aggregation, parameters and constants; and what is said of unknown ones.
 
 use dfc_grammar::ast::{self, Span};
+use dfc_ir::text::written;
 use dfc_ir::{BinaryOp, CastMode, DataType, Expr, ExprKind, Type, UnaryOp, Value};
 
 use crate::nearest::{FOREIGN_FUNCTIONS, foreign, nearest};
@@ -68,7 +69,7 @@ impl Checker<'_> {
                     format!("`{name}` has many values in a group, and this expression needs one"),
                     "neither a key nor inside an aggregate",
                 )
-                .help(format!("aggregate it, `max({name})` for example, or add it to `by: [{name}]`"));
+                .help(format!("aggregate it, `max({0})` for example, or add it to `by: [{0}]`", written(name)));
                 return None;
             }
         }
@@ -80,7 +81,10 @@ impl Checker<'_> {
                     self.error("E0411", span, format!("`{name}` is a field here and a {kind} too"), "which of them?")
                         .related(loc, format!("the {kind} `{name}`"))
                         .related_all(places)
-                        .help(format!("give the {kind} another name, or the field with `rename(new_name: {name})`"));
+                        .help(format!(
+                            "give the {kind} another name, or the field with `rename(new_name: {})`",
+                            written(name)
+                        ));
                     return None;
                 }
                 self.column(index, span)
@@ -378,17 +382,4 @@ pub(crate) fn list_of(words: &str, names: &[&str]) -> String {
         0 => format!("{words} {}", shown.join(", ")),
         more => format!("{words} {} and {more} more", shown.join(", ")),
     }
-}
-
-/// A name as it must be written: in backticks where it is no identifier or reserved.
-pub fn written(name: &str) -> String {
-    const RESERVED: &[&str] = &[
-        "and", "or", "not", "in", "is", "between", "like", "matches", "as", "if", "else", "match", "true", "false",
-        "null", "div",
-    ];
-    let mut chars = name.chars();
-    let plain = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && chars.all(|c| c.is_alphanumeric() || c == '_')
-        && !RESERVED.contains(&name);
-    if plain { name.to_owned() } else { format!("`{name}`") }
 }

@@ -3,11 +3,12 @@
 use dfc_grammar::ast::{self, Span};
 use dfc_ir::{DataType, Expr, ExprKind, Field, Type, Value};
 
-use super::names::{list_of, written};
+use super::names::list_of;
 use crate::Checker;
 use crate::checker::record_fields;
 use crate::conversions::castable;
 use crate::nearest::nearest;
+use dfc_ir::text::written;
 
 /// An entry of a record literal so far.
 struct Entry {
@@ -38,7 +39,7 @@ impl Checker<'_> {
             match ty.ty {
                 Type::List(_) => report.help("take an item of the list first: `x[0]`"),
                 Type::Date | Type::DateTime | Type::Timestamp | Type::Time => {
-                    let name = super::compare::name_of(base).unwrap_or("…");
+                    let name = super::compare::written_name(base);
                     report.help(format!("parts of a date are functions: `{}({name})`", field.text))
                 }
                 _ => report.help("only records and json have fields"),

@@ -1,6 +1,7 @@
 //! A target's columns and a stream's fields (D7, D8): every field finds its column by name, every column that needs a value gets one,
 //! and the types fit; where only some values fit, each value is looked at. It may not know which database has the columns.
 
+use dfc_ir::text::written;
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Schema, Type, Value};
 
@@ -185,8 +186,8 @@ pub(crate) fn match_columns(target: &str, schema: &Schema, columns: &[Column]) -
             wrong.push(format!("it has no column `{name}`"));
             let near = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
             help.push(match near {
-                Some(near) => format!("`rename(`{}`: {})`", near.name, field.name),
-                None => format!("leave the field out: `drop({})`, or add the column", field.name),
+                Some(near) => format!("`rename({}: {})`", written(&near.name), written(&field.name)),
+                None => format!("leave the field out: `drop({})`, or add the column", written(&field.name)),
             });
             continue;
         };
@@ -202,7 +203,7 @@ pub(crate) fn match_columns(target: &str, schema: &Schema, columns: &[Column]) -
                 "its column `{}` is NOT NULL and has no default, and the stream has no such field",
                 column.name
             ));
-            help.push(format!("compute it: `derive({}: …)`", column.name));
+            help.push(format!("compute it: `derive({}: …)`", written(&column.name)));
         }
     }
     if wrong.is_empty() {
@@ -218,7 +219,7 @@ fn takes(column: &Column, field: &Field) -> Result<(), (String, String)> {
     if column.generated {
         return Err((
             format!("its column `{name}` is computed by the database and can't be written"),
-            format!("leave the field out: `drop({})`", field.name),
+            format!("leave the field out: `drop({})`", written(&field.name)),
         ));
     }
     if fits(&field.ty.ty, &column.class) == Fit::No {
@@ -232,7 +233,7 @@ fn takes(column: &Column, field: &Field) -> Result<(), (String, String)> {
             format!("its column `{name}` is NOT NULL, and the field may be null"),
             format!(
                 "put a value in its place, `derive({0}: {0} ?? …)`, or leave such rows out, `filter({0} is not null)`",
-                field.name
+                written(&field.name)
             ),
         ));
     }
@@ -247,7 +248,7 @@ fn conversion(field: &Field, class: &Class) -> String {
         Class::Other => Some(Type::String),
         class => natural(class),
     };
-    let name = &field.name;
+    let name = written(&field.name);
     match ty.filter(|ty| *ty != field.ty.ty && dfc_eval::can_cast(&field.ty.ty, ty)) {
         Some(ty) => {
             let ty = DataType { ty, nullable: field.ty.nullable };
@@ -314,7 +315,7 @@ mod tests {
         );
         assert_eq!(
             error.help.unwrap(),
-            "give the column another type, or leave the field out: `drop(id)`; `rename(`Name`: name)`; compute it: `derive(more: …)`"
+            "give the column another type, or leave the field out: `drop(id)`; `rename(Name: name)`; compute it: `derive(more: …)`"
         );
         let error =
             match_columns("`t`", &schema("name: string?"), &[column("name", Class::Text(None), false)]).unwrap_err();

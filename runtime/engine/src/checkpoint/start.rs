@@ -89,13 +89,15 @@ pub(crate) fn begin(how: &Checkpointing, plan: &StagePlan) -> Result<Result<Begu
         Some(manifest) if matches!(how.start, Start::From(_)) && ends_for_good(&job, &manifest, plan)? => {
             return Err(RunError::Checkpoint(Error::Ended { number: manifest.number }));
         }
-        Some(manifest) if has_finished(&job, &manifest)? => match plan.job.rerun.unwrap_or(Rerun::Restart) {
-            Rerun::Restart => (None, None),
-            Rerun::Continue => {
-                continues = true;
-                (Some(next_run(manifest)), None)
+        Some(manifest) if job.has_finished(&manifest).map_err(RunError::Checkpoint)? => {
+            match plan.job.rerun.unwrap_or(Rerun::Restart) {
+                Rerun::Restart => (None, None),
+                Rerun::Continue => {
+                    continues = true;
+                    (Some(next_run(manifest)), None)
+                }
             }
-        },
+        }
         newest => (newest, None),
     };
     let Some(manifest) = going_on else {
@@ -210,17 +212,13 @@ impl Begun {
 pub(crate) fn goes_on_from(how: &Checkpointing, plan: &StagePlan) -> Option<u64> {
     let at = Checkpoints::new(how.place.clone(), &plan.job.name);
     let newest = at.newest(false).ok().flatten().filter(|newest| newest.kind != Kind::Start)?;
-    (how.start != Start::Fresh && !has_finished(&at, &newest).ok()?).then_some(newest.number)
-}
-
-fn has_finished(job: &Checkpoints, manifest: &Manifest) -> Result<bool, RunError> {
-    let applied = job.applied().map_err(RunError::Checkpoint)?;
-    Ok(manifest.kind == Kind::Terminal && applied.finished(&manifest.lineage) >= manifest.number)
+    (how.start != Start::Fresh && !at.has_finished(&newest).ok()?).then_some(newest.number)
 }
 
 /// Whether a job has come to its end with this checkpoint, and a later run doesn't go on from it.
 fn ends_for_good(job: &Job, manifest: &Manifest, plan: &StagePlan) -> Result<bool, RunError> {
-    Ok(has_finished(job, manifest)? && plan.job.rerun.unwrap_or(Rerun::Restart) == Rerun::Restart)
+    let finished = job.has_finished(manifest).map_err(RunError::Checkpoint)?;
+    Ok(finished && plan.job.rerun.unwrap_or(Rerun::Restart) == Rerun::Restart)
 }
 
 /// The next run of a job that keeps its positions from run to run: nothing of the last one is in flight.
