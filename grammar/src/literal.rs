@@ -222,7 +222,15 @@ fn read_date_time(text: &str) -> Result<Literal, (String, &'static str)> {
         let local = day * 86_400 * SECOND + read_clock(text, clock)?;
         return Ok(match offset {
             None => Literal::DateTime(local),
-            Some(minutes) => Literal::Timestamp(local - minutes * 60 * SECOND),
+            Some(minutes) => {
+                let instant = local - minutes * 60 * SECOND;
+                let calendar = FIRST_DAY * 86_400 * SECOND..(LAST_DAY + 1) * 86_400 * SECOND;
+                if !calendar.contains(&instant) {
+                    let message = format!("`{text}` lies outside the years 0001 to 9999 in UTC");
+                    return Err((message, "outside the calendar"));
+                }
+                Literal::Timestamp(instant)
+            }
         });
     }
     match (body.contains('-'), body.contains(':')) {
@@ -231,6 +239,10 @@ fn read_date_time(text: &str) -> Result<Literal, (String, &'static str)> {
         _ => Err(form()),
     }
 }
+
+/// 0001-01-01 and 9999-12-31, in days since 1970-01-01.
+const FIRST_DAY: i64 = -719_162;
+const LAST_DAY: i64 = 2_932_896;
 
 /// Digits of exactly this length.
 fn fixed(text: &str, length: usize) -> Option<i64> {

@@ -168,7 +168,7 @@ impl DateFormat {
 
     /// Reads an instant: microseconds since the epoch. The distance from UTC in the text counts; a format without one
     /// needs a zone.
-    pub fn parse_timestamp(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
+    pub fn parse_timestamp(&self, text: &str, zone: Option<&Zone>) -> Result<i64, String> {
         let instant = |read: Read| {
             let local = read.datetime()?;
             let instant = match (read.offset, zone) {
@@ -197,9 +197,9 @@ impl DateFormat {
     }
 
     /// Appends an instant, microseconds since the epoch, to `out` as the clocks of a zone show it.
-    pub fn format_timestamp(&self, micros: i64, zone: Zone, out: &mut String) -> Result<(), String> {
+    pub fn format_timestamp(&self, micros: i64, zone: &Zone, out: &mut String) -> Result<(), String> {
         let range = || "the instant is outside the calendar".to_owned();
-        let offset = zone.offset_at(micros).ok_or_else(range)?;
+        let offset = zone.offset_at(micros);
         let local = micros.checked_add(i64::from(offset) * 1_000_000).ok_or_else(range)?;
         self.write(&[Part::Date, Part::Clock, Part::Zone], "timestamp", calendar::split(local), offset, out)
     }

@@ -1,11 +1,19 @@
-//! Time zones: between the wall clock and the instant, by the full IANA rules. Microseconds on both sides.
+//! Time zones: between the wall clock and the instant, by the full IANA rules, those for years to come included. Microseconds on both
+//! sides. The rules come with the program: the same pipeline gives the same on every machine.
 
-use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
-use chrono_tz::Tz;
+use std::sync::LazyLock;
+
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, civil::DateTime};
 
 /// A time zone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone(Tz);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(TimeZone);
+
+static RULES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+static NAMES: LazyLock<Vec<String>> =
+    LazyLock::new(|| RULES.available().map(|name| name.as_str().to_owned()).collect());
 
 /// Whether this names a time zone; the error says what would.
 pub fn validate_zone(name: &str) -> Result<(), String> {
@@ -14,49 +22,51 @@ pub fn validate_zone(name: &str) -> Result<(), String> {
 
 /// The IANA names of all zones.
 pub fn zone_names() -> impl Iterator<Item = &'static str> {
-    chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())
+    NAMES.iter().map(String::as_str)
 }
 
 impl Zone {
     /// The zone of this IANA name (`Asia/Shanghai`, `UTC`), as it is spelt there.
     pub fn by_name(name: &str) -> Result<Zone, String> {
-        name.parse().map(Zone).map_err(|_| {
-            let near = chrono_tz::TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(name));
-            match near {
-                Some(zone) => format!("`{name}` is no time zone; it is written `{}`", zone.name()),
-                None => format!("`{name}` is no time zone; write an IANA name such as `Asia/Shanghai` or `UTC`"),
+        match zone_names().find(|known| known.eq_ignore_ascii_case(name)) {
+            Some(known) if known == name => {
+                RULES.get(name).map(Zone).map_err(|error| format!("the rules of `{name}` can't be read: {error}"))
             }
-        })
+            Some(known) => Err(format!("`{name}` is no time zone; it is written `{known}`")),
+            None => Err(format!("`{name}` is no time zone; write an IANA name such as `Asia/Shanghai` or `UTC`")),
+        }
     }
 
-    /// How far the zone's clocks are ahead of UTC at an instant, in seconds. `None` for instants that chrono can't
-    /// hold.
-    pub fn offset_at(self, instant: i64) -> Option<i32> {
-        let utc = naive(instant)?;
-        Some(self.0.offset_from_utc_datetime(&utc).fix().local_minus_utc())
+    /// How far the zone's clocks are ahead of UTC at an instant, in seconds.
+    pub fn offset_at(&self, instant: i64) -> i32 {
+        self.0.to_offset(timestamp(instant)).seconds()
     }
 
-    /// What the zone's clocks show at an instant.
-    pub fn to_local(self, instant: i64) -> Option<i64> {
-        instant.checked_add(i64::from(self.offset_at(instant)?) * 1_000_000)
+    /// What the zone's clocks show at an instant. `None`: what an i64 can't hold.
+    pub fn to_local(&self, instant: i64) -> Option<i64> {
+        instant.checked_add(i64::from(self.offset_at(instant)) * 1_000_000)
     }
 
     /// The instant at which the zone's clocks show `local`: the earlier one of a time shown twice; a time that is
-    /// skipped is moved on by the length of the gap, as PostgreSQL does.
-    pub fn to_instant(self, local: i64) -> Option<i64> {
-        let clock = naive(local)?;
-        let offset = match self.0.offset_from_local_datetime(&clock).earliest() {
-            Some(offset) => offset,
-            // In a gap the offset before it counts, and `local` read as UTC, less a day, is an instant before it: gaps
-            // are an hour or two, or a whole day where a zone that was far behind UTC crossed the date line.
-            None => self.0.offset_from_utc_datetime(&clock.checked_sub_signed(TimeDelta::days(1))?),
+    /// skipped is moved on by the length of the gap, as PostgreSQL does. `None`: what an i64 can't hold.
+    pub fn to_instant(&self, local: i64) -> Option<i64> {
+        let offset = match self.0.to_ambiguous_timestamp(clock(local)).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset,
+            AmbiguousOffset::Gap { before, .. } | AmbiguousOffset::Fold { before, .. } => before,
         };
-        local.checked_sub(i64::from(offset.fix().local_minus_utc()) * 1_000_000)
+        local.checked_sub(i64::from(offset.seconds()) * 1_000_000)
     }
 }
 
-fn naive(micros: i64) -> Option<NaiveDateTime> {
-    DateTime::from_timestamp_micros(micros).map(|instant| instant.naive_utc())
+/// The instant; the last one that the library knows for those after it (the last day of the year 9999, when no clock is changed).
+fn timestamp(micros: i64) -> Timestamp {
+    let end = if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_microsecond(micros).unwrap_or(end)
+}
+
+/// What a clock shows, with the same exception.
+fn clock(micros: i64) -> DateTime {
+    Offset::UTC.to_datetime(timestamp(micros))
 }
 
 #[cfg(test)]
@@ -96,6 +106,35 @@ mod tests {
     fn of_two_the_earlier() {
         let berlin = zone("Europe/Berlin");
         assert_eq!(berlin.to_instant(at(2026, 10, 25, 2, 30)), Some(at(2026, 10, 25, 0, 30)));
+    }
+
+    #[test]
+    fn clocks_are_changed_for_ever() {
+        let berlin = zone("Europe/Berlin");
+        for year in [2026, 2037, 2038, 2099, 2100, 2101, 2150, 9998] {
+            assert_eq!(berlin.offset_at(at(year, 7, 1, 0, 0)), 7200, "{year}");
+            assert_eq!(berlin.offset_at(at(year, 1, 1, 0, 0)), 3600, "{year}");
+        }
+        assert_eq!(zone("America/New_York").to_instant(at(2101, 7, 1, 0, 0)), Some(at(2101, 7, 1, 4, 0)));
+        // Summer in the south, over the end of the calendar.
+        let sydney = zone("Australia/Sydney");
+        assert_eq!(sydney.offset_at(crate::calendar::MAX_MICROS), 39_600);
+        assert_eq!(sydney.to_instant(at(9999, 12, 31, 23, 59)), Some(at(9999, 12, 31, 12, 59)));
+        // Clocks were set by the sun, and only sometimes by the hour.
+        assert_eq!(berlin.offset_at(at(1800, 1, 1, 0, 0)), 3208);
+    }
+
+    #[test]
+    fn every_zone_can_be_read() {
+        assert!(zone_names().count() > 500);
+        for name in zone_names() {
+            let zone = zone(name);
+            for year in [1, 1900, 1970, 2026, 2200, 9999] {
+                let noon = at(year, 6, 15, 12, 0);
+                let local = zone.to_local(noon).expect("in the calendar");
+                assert_eq!(zone.to_instant(local), Some(noon), "{name} {year}");
+            }
+        }
     }
 
     #[test]

@@ -105,6 +105,21 @@ impl Known {
         self.path().is_some_and(is_stream)
     }
 
+    /// Whether it reads the standard input.
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.operator.role == Role::Source && self.path().is_some_and(|path| STDIN.contains(&path))
+    }
+
+    /// Whether it writes rows to the standard output, for a program or (`print`) for a reader.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.operator.role == Role::Sink && (self.prints() || self.path().is_some_and(|path| STDOUT.contains(&path)))
+    }
+
+    /// Whether it shows rows to whoever reads the standard output.
+    pub(crate) fn prints(&self) -> bool {
+        self.operator.name == "print"
+    }
+
     /// Whether a clause of its declaration holds for its arguments.
     pub fn has(&self, clause: &str) -> bool {
         self.operator.clause_for(clause, &self.options).is_some()
@@ -165,6 +180,12 @@ impl Known {
         }
     }
 }
+
+/// The paths of the standard input.
+const STDIN: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
+/// The paths of the standard output.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// Whether a path stands for a stream rather than a file.
 pub fn is_stream(path: &str) -> bool {

@@ -22,6 +22,7 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     let mut out = Vec::new();
     rejects_apart(root.path(db), settings, &ends, &mut out);
     source_is_replaced(&ends, &mut out);
+    streams_apart(&ends, &mut out);
     more_tasks_than_splits(settings, &ends, &mut out);
     state_on_one_disk(settings, &ends, &mut out);
     news_replace_everything(settings, &ends, &mut out);
@@ -109,6 +110,32 @@ fn source_is_replaced(ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
             .note("another run would read what this one has made of it, and rows that are dropped here are gone")
             .help("write to another file");
         out.push(problem);
+    }
+}
+
+/// Of the standard streams there is one each: two sources would take each other's bytes, the rows of two targets would be mixed.
+fn streams_apart(ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
+    let mut sources = ends.iter().filter(|end| end.is_stdin());
+    if let Some(first) = sources.next() {
+        out.extend(sources.map(|again| {
+            let message = "two sources read the standard input, and each byte comes only once";
+            LocalDiagnostic::error("E0318", again.loc(), message, "and here")
+                .related(first.loc(), "read here")
+                .help("read it by one source, and start several streams with that; or give the other one a file")
+        }));
+    }
+    let mut sinks: Vec<&&Known> = ends.iter().filter(|end| end.is_stdout()).collect();
+    // What is printed is for a reader, and may stand side by side.
+    sinks.sort_by_key(|end| end.prints());
+    if let [first, rest @ ..] = sinks.as_slice()
+        && !first.prints()
+    {
+        out.extend(rest.iter().map(|again| {
+            let message = "rows of two targets would be mixed on the standard output";
+            LocalDiagnostic::error("E0315", again.loc(), message, "written here too")
+                .related(first.loc(), "written here")
+                .help("give one of them a file, or write one `union(…)` of both streams")
+        }));
     }
 }
 

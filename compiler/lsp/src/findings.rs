@@ -20,7 +20,7 @@ const SOURCE: &str = "dfc";
 const UNUSED: &[&str] = &["E0303", "E0304"];
 
 /// What the job as a whole is told, wherever it is shown.
-const OF_THE_JOB: &[&str] = &["E0315", "E0801", "E0802", "W0801", "W0802", "W0804"];
+const OF_THE_JOB: &[&str] = &["E0315", "E0318", "E0801", "E0802", "W0801", "W0802", "W0804"];
 
 /// Whether a finding is one on the job as a whole.
 pub fn is_of_the_job(finding: &ls_types::Diagnostic) -> bool {

@@ -131,7 +131,7 @@ fn writing_pads_unless_told_otherwise() {
     let mut out = String::new();
     // Shanghai's own time before 1901.
     format("%T%z")
-        .format_timestamp(micros((1900, 1, 1), 0, 0), Zone::by_name("Asia/Shanghai").unwrap(), &mut out)
+        .format_timestamp(micros((1900, 1, 1), 0, 0), &Zone::by_name("Asia/Shanghai").unwrap(), &mut out)
         .unwrap();
     assert_eq!(out, "08:05:43+08:05:43");
 }
@@ -152,7 +152,7 @@ proptest! {
     fn instants_written_with_their_offset_are_read(seconds in -60_000_000_000i64..200_000_000_000, zone in proptest::sample::select(vec!["UTC", "Asia/Shanghai", "America/St_Johns", "Europe/Amsterdam"])) {
         let pattern = format("%Y-%m-%d %H:%M:%S%z");
         let mut out = String::new();
-        pattern.format_timestamp(seconds * 1_000_000, Zone::by_name(zone).unwrap(), &mut out).unwrap();
+        pattern.format_timestamp(seconds * 1_000_000, &Zone::by_name(zone).unwrap(), &mut out).unwrap();
         prop_assert_eq!(pattern.parse_timestamp(&out, None), Ok(seconds * 1_000_000), "{}", out);
     }
 
@@ -162,7 +162,7 @@ proptest! {
             let _ = (format.parse_date(&text), format.parse_time(&text), format.parse_datetime(&text), format.parse_timestamp(&text, None));
             let mut out = String::new();
             let _ = (format.format_datetime(at, &mut out), format.format_time(at, &mut out));
-            let _ = format.format_timestamp(at, Zone::by_name("Asia/Shanghai").unwrap(), &mut out);
+            let _ = format.format_timestamp(at, &Zone::by_name("Asia/Shanghai").unwrap(), &mut out);
         }
     }
 }

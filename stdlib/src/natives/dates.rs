@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Native] = &[
     Native::strict("parse_timestamp", |args, _| {
         let (s, format) = (text(args, 0)?, format(args, 1)?);
         let zone = if args.len() > 2 { Some(zone(args, 2)?) } else { None };
-        format.parse_timestamp(s, zone).map(Value::Timestamp).map_err(refuse)
+        format.parse_timestamp(s, zone.as_deref()).map(Value::Timestamp).map_err(refuse)
     }),
     Native::strict("format_date", |args, _| {
         let (format, mut out) = (format(args, 1)?, String::new());
@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Native] = &[
             Value::Date(days) => format.format_date(*days, &mut out),
             Value::Time(micros) => format.format_time(*micros, &mut out),
             Value::DateTime(micros) => format.format_datetime(*micros, &mut out),
-            Value::Timestamp(micros) => format.format_timestamp(*micros, zone(args, 2)?, &mut out),
+            Value::Timestamp(micros) => format.format_timestamp(*micros, &*zone(args, 2)?, &mut out),
             _ => return Err(wrong_kind(0, "a date, time, datetime or timestamp")),
         };
         written.map_err(refuse)?;
@@ -90,6 +90,7 @@ pub(super) const TABLE: &[Native] = &[
 
 thread_local! {
     static FORMATS: RefCell<Cache<DateFormat>> = RefCell::default();
+    static ZONES: RefCell<Cache<Zone>> = RefCell::default();
 }
 
 /// Whether this is a unit of `date_trunc`, `date_add` or `date_diff`; the error names those that there are.
@@ -101,8 +102,8 @@ fn format(args: &[Value<'_>], index: usize) -> Checked<Rc<DateFormat>> {
     Cache::get(&FORMATS, text(args, index)?, |text| DateFormat::new(text).map_err(refuse))
 }
 
-fn zone(args: &[Value<'_>], index: usize) -> Checked<Zone> {
-    Zone::by_name(text(args, index)?).map_err(refuse)
+fn zone(args: &[Value<'_>], index: usize) -> Checked<Rc<Zone>> {
+    Cache::get(&ZONES, text(args, index)?, |name| Zone::by_name(name).map_err(refuse))
 }
 
 fn unit(args: &[Value<'_>], index: usize) -> Checked<Unit> {
@@ -180,8 +181,15 @@ fn date_trunc(args: &[Value<'_>], _: &super::CallTypes<'_>) -> Result {
     match value(args, 1)? {
         Value::Timestamp(micros) => {
             let zone = zone(args, 2)?;
-            let start = zone.to_local(*micros).and_then(|local| unit.start(local));
-            micros_in_calendar(start.and_then(|start| zone.to_instant(start))).map(Value::Timestamp)
+            let local = zone.to_local(*micros);
+            let start = local.and_then(|local| unit.start(local));
+            // Where a clock shows an hour twice, its parts are those of the time that the instant lies in.
+            let here = local.zip(start).and_then(|(local, start)| micros.checked_sub(local - start));
+            let instant = match unit {
+                Unit::Micros(_) if here.and_then(|here| zone.to_local(here)) == start => here,
+                _ => start.and_then(|start| zone.to_instant(start)),
+            };
+            micros_in_calendar(instant).map(Value::Timestamp)
         }
         x => moved(x, 1, unit, |micros| unit.start(micros)),
     }

@@ -313,6 +313,16 @@ fn arithmetic_of_dates() {
     fails("date_trunc", &[s("minute"), d(2026, 2, 1)], "R0105", "as datetime");
     // The day on which Berlin's clocks went forward has 23 hours; its start is before that.
     gives("date_trunc", &[s("day"), ts(2026, 3, 29, 12, 0), s("Europe/Berlin")], ts(2026, 3, 28, 23, 0));
+    // An hour that clocks show twice, and one that they leave out half of.
+    for unit in ["hour", "minute", "second", "microsecond"] {
+        for hour in [0, 1, 2] {
+            let at = ts(2026, 10, 25, hour, 0);
+            gives("date_trunc", &[s(unit), at.clone(), s("Europe/Berlin")], at);
+        }
+    }
+    gives("date_trunc", &[s("hour"), ts(2026, 10, 25, 1, 30), s("Europe/Berlin")], ts(2026, 10, 25, 1, 0));
+    gives("date_trunc", &[s("hour"), ts(2026, 10, 3, 15, 40), s("Australia/Lord_Howe")], ts(2026, 10, 3, 15, 30));
+    gives("date_trunc", &[s("hour"), ts(2026, 6, 1, 10, 40), s("Asia/Kolkata")], ts(2026, 6, 1, 10, 30));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Pattern {
             Type::Date => self.format.parse_date(text).map(Value::Date),
             Type::Time => self.format.parse_time(text).map(Value::Time),
             Type::DateTime => self.format.parse_datetime(text).map(Value::DateTime),
-            _ => self.format.parse_timestamp(text, self.utc).map(Value::Timestamp),
+            _ => self.format.parse_timestamp(text, self.utc.as_ref()).map(Value::Timestamp),
         }
     }
 
@@ -88,7 +88,7 @@ impl Pattern {
     /// # Errors
     /// Why the form can't show it.
     pub(crate) fn write(&self, value: &Value, out: &mut String) -> Result<(), String> {
-        match (value, self.utc) {
+        match (value, &self.utc) {
             (Value::Date(days), _) => self.format.format_date(*days, out),
             (Value::Time(micros), _) => self.format.format_time(*micros, out),
             (Value::DateTime(micros), _) => self.format.format_datetime(*micros, out),
