@@ -198,7 +198,10 @@ const CURES: &[(&str, &str)] = &[
     ("R0108", "make the key unique in the table, write `match: first` or `match: all`"),
     ("R0199", "report this mistake in dfc"),
     ("R0310", "write the file in UTF-8 and with quotes, change the text with `replace`"),
-    ("R0311", "give the column a type that has room for it, leave such rows out with `filter`"),
+    (
+        "R0311",
+        "change the value in the pipeline, give the column a type that takes it, leave such rows out with `filter`",
+    ),
 ];
 
 fn cure(code: &str) -> &'static str {

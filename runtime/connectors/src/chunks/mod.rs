@@ -9,7 +9,7 @@ mod ahead;
 mod buffers;
 mod discovery;
 #[cfg(test)]
-mod following;
+mod following_tests;
 mod opening;
 #[cfg(test)]
 mod tests;
