@@ -10,7 +10,7 @@
 //!
 //! It may not know what items mean to each other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dfc_grammar::Parse;
@@ -237,7 +237,8 @@ fn flows(
     (flows != **before).then_some(flows)
 }
 
-/// A node for each item: the one of the same key, or one that has none, or a new one.
+/// A node for each item: the one of the same key, or one that has none, or a new one. One that gets another key
+/// never stays in its place, so that the file has other nodes wherever it has other names.
 fn matched(
     db: &mut Database,
     file: SourceFile,
@@ -245,26 +246,29 @@ fn matched(
     items: &[(&Item, bool)],
     spare: &mut Vec<ItemNode>,
 ) -> Vec<ItemNode> {
-    let all = spare.drain(..).chain(file.items(db).iter().copied());
-    let mut known: HashMap<ItemKey, ItemNode> = all.map(|node| (node.key(db).clone(), node)).collect();
+    // In the order in which they lost their items: the same edits give the same nodes.
+    let mut free: Vec<ItemNode> = spare.drain(..).chain(file.items(db).iter().copied()).collect();
+    let known: HashMap<ItemKey, ItemNode> = free.iter().map(|node| (node.key(db).clone(), *node)).collect();
     let keys = keys(file.index(db), items.iter().map(|(item, _)| *item));
-    let own: Vec<Option<ItemNode>> = keys.iter().map(|key| known.remove(key)).collect();
-    spare.extend(known.into_values());
-    let nodes = own.into_iter().zip(keys).zip(items).map(|((own, key), (item, remembered))| {
-        if let Some(own) = own {
-            return own;
-        }
-        // An input can't be given back: of many without an item, one is used again.
-        let free = if spare.len() > SPARE { spare.pop() } else { None };
-        match free {
+    let own: Vec<Option<ItemNode>> = keys.iter().map(|key| known.get(key).copied()).collect();
+    let used: HashSet<ItemNode> = own.iter().flatten().copied().collect();
+    free.retain(|node| !used.contains(node));
+    // An input can't be given back: of many without an item, those that lost theirs first are used again. As many as are kept have lost
+    // theirs later.
+    let mut again = free.drain(..free.len().saturating_sub(SPARE)).collect::<Vec<_>>().into_iter();
+    let mut nodes = Vec::with_capacity(items.len());
+    for ((own, key), (item, remembered)) in own.into_iter().zip(keys).zip(items) {
+        nodes.push(match own.or_else(|| again.next()) {
+            Some(own) if *own.key(db) == key => own,
             Some(free) => {
                 let _ = free.set_key(db).with_durability(Durability::HIGH).to(key);
                 free
             }
             None => node(db, key, &item.kind, *remembered, held),
-        }
-    });
-    nodes.collect()
+        });
+    }
+    spare.extend(again.chain(free));
+    nodes
 }
 
 /// Sets what a node is; whether its tree is another now.

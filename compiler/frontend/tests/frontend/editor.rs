@@ -108,6 +108,22 @@ fn a_question_ends_when_it_is_stopped_or_panics() {
 }
 
 #[test]
+fn many_names_that_change_at_once_are_the_new_ones() {
+    let root = Path::new("main.df");
+    // More than are kept of items that are gone: some of those that go now are used again for those that come, in the same places.
+    let text = |prefix: &str| {
+        let streams = (0..100).map(|number| format!("stream {prefix}{number} = b |> take({number})\n"));
+        format!("{HEAD}{TAIL}{}", streams.collect::<String>())
+    };
+    let mut compiler = held(&[("main.df", &text("s"))]);
+    for prefix in ["t", "s", "u", "v", "s"] {
+        compiler.set_file(root, text(prefix));
+        let fresh = crate::compiler(&[("main.df", &text(prefix))]);
+        assert_eq!(*compiler.findings(root).diagnostics, fresh.check(root).diagnostics, "{prefix}");
+    }
+}
+
+#[test]
 fn names_that_come_and_go_leave_nothing_behind() {
     let root = Path::new("main.df");
     let text = |name: &str| format!("{HEAD}{TAIL}stream {name} = b |> take(1)\nconst c_{name} = 1\n");
