@@ -230,7 +230,8 @@ impl Job {
     fn is_mine(&self, number: u64, bytes: &[u8]) -> Result<bool, Error> {
         match self.storage().get(&self.manifest_name(number), bytes.len() as u64) {
             Ok(there) => Ok(there == bytes),
-            Err(StorageError::TooLarge { .. }) => Ok(false),
+            // It was there just now: one of this run's own would be, another's has been removed by that run's retention.
+            Err(StorageError::TooLarge { .. } | StorageError::Missing { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

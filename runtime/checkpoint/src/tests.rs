@@ -15,26 +15,34 @@ const ROOT: &str = "/p/.dfc";
 const SCHEMA: u64 = 7;
 
 /// A storage that isn't a folder of this machine, so that each run has a lock of its own.
-struct Far(LocalStorage);
+struct Far {
+    storage: LocalStorage,
+    /// What is there already when it is to be created is removed before it can be looked at, as by another run's retention.
+    hasty: bool,
+}
 
 impl Storage for Far {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StorageError> {
-        self.0.create(name, bytes)
+        let created = self.storage.create(name, bytes)?;
+        if !created && self.hasty {
+            self.storage.delete(&[name.to_owned()])?;
+        }
+        Ok(created)
     }
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
-        self.0.put(name, bytes)
+        self.storage.put(name, bytes)
     }
     fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, StorageError> {
-        self.0.get(name, limit)
+        self.storage.get(name, limit)
     }
     fn list(&self, below: &str) -> Result<Vec<Object>, StorageError> {
-        self.0.list(below)
+        self.storage.list(below)
     }
     fn delete(&self, names: &[String]) -> Result<(), StorageError> {
-        self.0.delete(names)
+        self.storage.delete(names)
     }
     fn probe(&self, below: &str) -> Result<(), StorageError> {
-        self.0.probe(below)
+        self.storage.probe(below)
     }
     fn local_path(&self, _: &str) -> Option<PathBuf> {
         None

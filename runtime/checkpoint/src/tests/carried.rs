@@ -16,7 +16,7 @@ impl Machines {
     fn place(&self, machine: &str) -> Place {
         let bucket = LocalStorage::new(self.disk.clone(), self.folder.path().join("bucket"));
         let local = self.folder.path().join(machine).join(".dfc");
-        Place { storage: Arc::new(Far(bucket)), local, disk: self.disk.clone() }
+        Place { storage: Arc::new(Far { storage: bucket, hasty: false }), local, disk: self.disk.clone() }
     }
 
     fn job(&self, machine: &str) -> Job {

@@ -7,8 +7,12 @@ use dfc_trial::Planted;
 use dfc_trial::turns::Simulation;
 
 fn far(disk: &ModelDisk, machine: &str) -> Job {
+    open_far(disk, machine, false)
+}
+
+fn open_far(disk: &ModelDisk, machine: &str, hasty: bool) -> Job {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let storage = Arc::new(Far(LocalStorage::new(shared.clone(), PathBuf::from("/far"))));
+    let storage = Arc::new(Far { storage: LocalStorage::new(shared.clone(), PathBuf::from("/far")), hasty });
     let place = Place { storage, local: PathBuf::from(format!("/{machine}")), disk: shared };
     Job::open(place, "shop", 0).expect("opens")
 }
@@ -82,6 +86,18 @@ fn race(seeds: std::ops::Range<u64>) -> (u64, u64) {
 fn one_of_two_wins_each_number() {
     let (won, lost) = race(0..2000);
     assert!(won > 5000 && lost > 500, "{won} {lost}");
+}
+
+/// The other run's manifest is removed by its retention between the attempt to create one of the same name and the look at whose it is.
+#[test]
+fn a_number_whose_manifest_is_gone_already_is_lost() {
+    let disk = ModelDisk::new(1);
+    let first = open_far(&disk, "one", true);
+    let newest = begin(&first).expect("begins");
+    let second = far(&disk, "two");
+    next(&second, &newest).expect("the second goes on");
+    let error = next(&first, &newest).expect_err("the number is taken");
+    assert_eq!(error.code(), "R0504", "{error}");
 }
 
 /// A planted fault: without it being created only if absent, a manifest takes another one's place, and that is seen.
