@@ -4,6 +4,7 @@ mod carried;
 mod crashes;
 mod damage;
 mod races;
+mod swept;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -35,7 +35,21 @@ impl LocalStorage {
         &self,
         path: &Path,
         bytes: &[u8],
-        place: impl FnOnce(&Path, &Path) -> io::Result<()>,
+        place: impl Fn(&Path, &Path) -> io::Result<()>,
+    ) -> Result<(), (io::Error, PathBuf)> {
+        match self.write_once(path, bytes, &place) {
+            // Another run took the temporary file for residue of a process that is dead. What that run has made of the job is seen by what
+            // stands under the name now.
+            Err((error, _)) if error.kind() == io::ErrorKind::NotFound => self.write_once(path, bytes, &place),
+            written => written,
+        }
+    }
+
+    fn write_once(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        place: impl Fn(&Path, &Path) -> io::Result<()>,
     ) -> Result<(), (io::Error, PathBuf)> {
         let folder = path.parent().unwrap_or(Path::new("."));
         disk::create_folders(&*self.disk, folder).map_err(|error| (error, folder.to_owned()))?;
