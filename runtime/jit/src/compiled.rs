@@ -1,6 +1,8 @@
 //! The compiled tier: a program's code with what it refers to, and a pass over a batch.
 
 use arrow_array::UInt32Array;
+use cranelift_codegen::ir::Function;
+use cranelift_jit::JITModule;
 use dfc_batch::{Batch, RowError};
 use dfc_eval::{Env, EvalError};
 use dfc_ir::Program;
@@ -9,7 +11,7 @@ use crate::columns::{Inputs, Output};
 use crate::context::{Context, TextBlocks};
 use crate::interpret::{Failure, Outcome, pass_row, row_error};
 use crate::lower::{Built, Ending, OutputPlan, Unsupported, WriteOutputs, build};
-use crate::machine::{self, Code};
+use crate::machine::{self, Code, Registers};
 use crate::{Evaluated, PreparedProgram};
 
 /// Why there is no code.
@@ -36,15 +38,19 @@ pub(crate) struct Compiled {
     pub(crate) built: Built,
 }
 
-/// Compiles a program with this ending.
-pub(crate) fn compile(program: &Program, ending: &mut dyn Ending) -> Result<Compiled, Refusal> {
-    let mut module = machine::module().map_err(Refusal::Backend)?;
+/// A function that was built, and the module that it was built for.
+pub(crate) struct Draft {
+    module: JITModule,
+    pub(crate) function: Function,
+    built: Built,
+}
+
+/// Builds a program's function with this ending.
+pub(crate) fn draft(program: &Program, ending: &mut dyn Ending, registers: Registers) -> Result<Draft, Refusal> {
+    let mut module = machine::module(registers).map_err(Refusal::Backend)?;
     let mut function = machine::empty_function(&module);
     match build(&mut function, &mut module, program, ending) {
-        Ok(built) => {
-            let code = machine::compile(module, function).map_err(Refusal::Backend)?;
-            Ok(Compiled { code, built })
-        }
+        Ok(built) => Ok(Draft { module, function, built }),
         Err(Unsupported(text)) => {
             // SAFETY: nothing was compiled in it.
             unsafe { module.free_memory() };
@@ -53,14 +59,27 @@ pub(crate) fn compile(program: &Program, ending: &mut dyn Ending) -> Result<Comp
     }
 }
 
+/// Compiles a program with this ending.
+pub(crate) fn compile(program: &Program, ending: &mut dyn Ending) -> Result<Compiled, Refusal> {
+    let mut drafted = draft(program, ending, Registers::BestCode)?;
+    // How large the function is shows when it is built, and a module's settings are fixed before: a large one is built once more.
+    let registers = Registers::fit_for(&drafted.function);
+    if registers != Registers::BestCode {
+        // SAFETY: nothing was compiled in it.
+        unsafe { drafted.module.free_memory() };
+        drafted = draft(program, ending, registers)?;
+    }
+    let Draft { module, function, built } = drafted;
+    let code = machine::compile(module, function).map_err(Refusal::Backend)?;
+    Ok(Compiled { code, built })
+}
+
 /// The function's text form.
 pub(crate) fn clif(program: &Program, ending: &mut dyn Ending) -> Result<String, Refusal> {
-    let mut module = machine::module().map_err(Refusal::Backend)?;
-    let mut function = machine::empty_function(&module);
-    let result = build(&mut function, &mut module, program, ending);
+    let Draft { module, function, .. } = draft(program, ending, Registers::BestCode)?;
     // SAFETY: nothing was compiled in it.
     unsafe { module.free_memory() };
-    result.map(|_| function.display().to_string()).map_err(|Unsupported(text)| Refusal::Expression(text))
+    Ok(function.display().to_string())
 }
 
 /// A program that runs as machine code.

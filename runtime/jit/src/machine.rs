@@ -46,12 +46,36 @@ impl Drop for Code {
     }
 }
 
+/// Functions of more instructions than this are large. (A derivation of an integer takes about ten.)
+const LARGE: usize = 4_000;
+
+/// How machine registers are given to a function's values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Registers {
+    /// For the best code, in a time that grows faster than a function does: with a thousand derived fields more than ten seconds.
+    BestCode,
+    /// In one pass over a large function.
+    OnePass,
+}
+
+impl Registers {
+    /// What suits a function.
+    pub(crate) fn fit_for(function: &Function) -> Registers {
+        if function.dfg.num_insts() > LARGE { Registers::OnePass } else { Registers::BestCode }
+    }
+}
+
 /// A place to compile one function in, for this machine's processor.
-pub(crate) fn module() -> Result<JITModule, String> {
+pub(crate) fn module(registers: Registers) -> Result<JITModule, String> {
     let mut flags = settings::builder();
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    let algorithm = match registers {
+        Registers::BestCode => "backtracking",
+        Registers::OnePass => "single_pass",
+    };
     for (name, value) in [
         ("opt_level", "speed"),
+        ("regalloc_algorithm", algorithm),
         ("enable_verifier", verify),
         // Helpers may lie farther away than a short call reaches.
         ("use_colocated_libcalls", "false"),

@@ -2,6 +2,7 @@
 //!
 //! It compares the fields before and after each link, whatever the operator: no operator's rule has to say it.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dfc_grammar::ast::Call;
@@ -23,30 +24,32 @@ impl ItemContext<'_> {
         right: &[Gone],
     ) -> Arc<Vec<Gone>> {
         let (Some(before), Some(after)) = (before, after) else { return gone.clone() };
-        let has = |name: &str| after.iter().any(|c| c.name == name);
+        let names: HashSet<&str> = after.iter().map(|c| c.name.as_str()).collect();
+        let has = |name: &str| names.contains(name);
         let lost: Vec<&Column> = before.iter().filter(|c| !has(&c.name)).collect();
         if lost.is_empty() && right.is_empty() && !gone.iter().any(|g| has(&g.name)) {
             return gone.clone();
         }
+        let successors = Successors::new(before, after);
         let mut out: Vec<Gone> = right.iter().chain(gone.iter()).filter(|g| !has(&g.name)).cloned().collect();
         // What a field was renamed to may be renamed again.
         for earlier in &mut out {
             let Some(now) = earlier.now.take_if(|now| !has(now)) else { continue };
             if let Some(column) = before.iter().find(|c| c.name == now) {
-                let Gone { steps, now, help, .. } = self.lost(column, before, after, link);
+                let Gone { steps, now, help, .. } = self.lost(column, &successors, link);
                 earlier.steps.extend(steps);
                 (earlier.now, earlier.help) = (now, help);
             }
         }
-        out.extend(lost.into_iter().map(|column| self.lost(column, before, after, link)));
+        out.extend(lost.into_iter().map(|column| self.lost(column, &successors, link)));
         let surplus = out.len().saturating_sub(KEPT);
         out.drain(..surplus);
         Arc::new(out)
     }
 
-    fn lost(&self, column: &Column, before: &[Column], after: &[Column], link: &Call) -> Gone {
+    fn lost(&self, column: &Column, successors: &Successors<'_>, link: &Call) -> Gone {
         let (name, operator) = (&column.name, link.name.text.as_str());
-        let now = successor(column, before, after);
+        let now = successors.of(column);
         let (words, help) = match (&now, operator) {
             (Some(now), _) => (format!("`{name}` is called `{now}` from here on"), format!("write `{now}`")),
             (None, "select") => {
@@ -99,13 +102,24 @@ impl ItemContext<'_> {
     }
 }
 
-/// The name that a field has after a link that renamed it: the field whose way goes on from its own.
-fn successor(column: &Column, before: &[Column], after: &[Column]) -> Option<String> {
-    let new = |c: &&Column| !before.iter().any(|b| b.name == c.name);
-    let went_on = |c: &&Column| {
-        c.path.len() == column.path.len() + 1
-            && c.path.starts_with(&column.path)
-            && c.path.last().is_some_and(|step| step.was.as_ref() == Some(&column.name))
-    };
-    after.iter().filter(new).find(went_on).map(|c| c.name.clone())
+/// The fields that a link has given other names, by the names that they had.
+struct Successors<'c>(HashMap<&'c str, Vec<&'c Column>>);
+
+impl<'c> Successors<'c> {
+    fn new(before: &[Column], after: &'c [Column]) -> Self {
+        let known: HashSet<&str> = before.iter().map(|c| c.name.as_str()).collect();
+        let mut renamed: HashMap<&str, Vec<&Column>> = HashMap::new();
+        for column in after.iter().filter(|c| !known.contains(c.name.as_str())) {
+            if let Some(was) = column.path.last().and_then(|step| step.was.as_deref()) {
+                renamed.entry(was).or_default().push(column);
+            }
+        }
+        Successors(renamed)
+    }
+
+    /// The name that a field has after the link: that of the field whose way goes on from its own.
+    fn of(&self, column: &Column) -> Option<String> {
+        let went_on = |c: &&&Column| c.path.len() == column.path.len() + 1 && c.path.starts_with(&column.path);
+        self.0.get(column.name.as_str())?.iter().find(went_on).map(|c| c.name.clone())
+    }
 }

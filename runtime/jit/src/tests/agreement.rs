@@ -3,6 +3,9 @@
 use dfc_batch::{Batch, value_at};
 use dfc_ir::{Program, Value};
 
+use crate::compiled::draft;
+use crate::lower::WriteOutputs;
+use crate::machine::Registers;
 use crate::testing::{self, Random};
 use crate::{Env, PreparedProgram, Tier, prepare_program};
 
@@ -87,4 +90,27 @@ fn compiled_programs_do_what_interpreted_ones_do() {
     }
     let all = 3 * (seeds.end - seeds.start);
     assert_eq!(compiled, all, "every scalar program compiles");
+}
+
+/// A program with so many outputs that its registers are given in one pass, by each of the random ones in turn.
+#[test]
+fn large_programs_do_what_interpreted_ones_do() {
+    let seeds = seeds();
+    for seed in seeds.start..seeds.start + (seeds.end - seeds.start) / 20 {
+        let random = &mut Random::new(seed);
+        let mut program = testing::program(random);
+        while registers(&program) == Registers::BestCode {
+            program.outputs.extend_from_within(..);
+            program.schema.fields.extend_from_within(..);
+        }
+        let batch = testing::batch(random, &program.inputs, 40);
+        assert!(check(&program, &batch, &format!("large, seed {seed}")), "it compiles");
+    }
+}
+
+/// How a program's registers are given.
+fn registers(program: &Program) -> Registers {
+    let mut ending = WriteOutputs::new(program).unwrap_or_else(|refused| panic!("{}", refused.0));
+    let Ok(draft) = draft(program, &mut ending, Registers::BestCode) else { panic!("every scalar program compiles") };
+    Registers::fit_for(&draft.function)
 }
