@@ -197,6 +197,7 @@ where
     let mut values: Vec<T::Native> = Vec::with_capacity(cells.len());
     let mut valid = Validity::new(&cx.field.ty, cells.len());
     let (data, nulls) = (cells.data(), (!cx.nulls.is_empty()).then_some(cx.nulls));
+    let empty_is_null = cx.field.ty.nullable && cx.nulls.is_empty();
     let mut block = [T::Native::default(); BLOCK];
     cells.blocks(|first, count, bounds| {
         let all = !0 >> (BLOCK - count);
@@ -210,6 +211,11 @@ where
         while rest != 0 {
             let k = rest.trailing_zeros() as usize;
             rest &= rest - 1;
+            if empty_is_null && text(k) == Some(b"") {
+                null |= 1 << k;
+                block[k] = T::Native::default();
+                continue;
+            }
             let one = text(k).filter(|text| !text.is_empty() && nulls != Some(text)).and_then(|text| fast.one(text));
             let value = one.or_else(|| seldom::<T>(cells, cx, first + k, faults));
             null |= u64::from(value.is_none()) << k;
@@ -309,13 +315,14 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     let mut block = [0; BLOCK];
     cells.blocks(|first, count, bounds| {
         let mut undone = !0 >> (BLOCK - count);
+        let mut null = 0;
         if simple && (!ty.nullable || cx.nulls.is_empty()) && !cells.dialect.trim {
             let quote = if cells.dressed { cells.dialect.quote } else { None };
-            let (not_plain, longest) = plain_views(data, bounds, quote, ty.nullable, &mut block);
-            undone &= not_plain;
+            let (not_plain, empty, longest) = plain_views(data, bounds, quote, &mut block);
+            null = if ty.nullable { empty & undone } else { 0 };
+            undone &= not_plain & !null;
             in_chunk |= longest > INLINE;
         }
-        let mut null = 0;
         while undone != 0 {
             let k = undone.trailing_zeros() as usize;
             undone &= undone - 1;
@@ -393,19 +400,13 @@ static IN_VIEW: [u128; INLINE + 2] = {
     masks
 };
 
-/// The views of fields that are their text, none of which begins with this quote or, with `unless_empty`, is empty. Bit k of what it gives:
-/// field k isn't one of these; and the length of the longest that is.
+/// The views of fields that are their text, none of which begins with this quote. Bit k of what it gives: field k isn't one of these; and
+/// field k is empty; and the length of the longest that is one.
 #[inline(always)]
-fn plain_views(
-    data: &[u8],
-    bounds: &Bounds,
-    quote: Option<u8>,
-    unless_empty: bool,
-    views: &mut [u128; BLOCK],
-) -> (u64, usize) {
+fn plain_views(data: &[u8], bounds: &Bounds, quote: Option<u8>, views: &mut [u128; BLOCK]) -> (u64, u64, usize) {
     // No byte equals what is more than one.
-    let (quote, least) = (quote.map_or(u32::MAX, u32::from), u32::from(unless_empty));
-    let (mut others, mut longest) = (0, 0);
+    let quote = quote.map_or(u32::MAX, u32::from);
+    let (mut others, mut empty, mut longest) = (0, 0, 0);
     for (k, view) in views.iter_mut().enumerate() {
         let (start, len) = (bounds.starts[k], bounds.ends[k].wrapping_sub(bounds.starts[k]));
         // The text stands there where it stands in a view.
@@ -413,13 +414,14 @@ fn plain_views(
         let window = data.get(from..from.wrapping_add(16)).and_then(|window| window.first_chunk());
         let bytes = window.map_or(0, |window| u128::from_le_bytes(*window));
         let first = (bytes >> (8 * HEAD)) as u32 & 0xff;
-        let is_plain = window.is_some() & (len >= least) & (len <= i32::MAX as u32) & (first != quote);
+        let is_plain = window.is_some() & (len <= i32::MAX as u32) & (first != quote);
         let place = if len > INLINE as u32 { u128::from(start) << 96 } else { 0 };
         *view = bytes & IN_VIEW[(len as usize).min(INLINE + 1)] | place | u128::from(len);
         longest = longest.max(if is_plain { len } else { 0 });
         others |= u64::from(!is_plain) << k;
+        empty |= u64::from(len == 0) << k;
     }
-    (others, longest as usize)
+    (others, empty, longest as usize)
 }
 
 /// A text of any form; `None`: null.

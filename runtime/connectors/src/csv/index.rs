@@ -40,6 +40,8 @@ pub(crate) struct Index {
     pub misfits: Vec<Misfit>,
     /// The chunk is known to hold nothing but ASCII characters.
     pub ascii: bool,
+    /// The chunk may hold quotes.
+    pub quotes: bool,
     raw: RawIndex,
     /// What [`Index::find`] has found out about the data that comes next, and how long that is.
     found: Option<(fast::Found, usize)>,
@@ -66,7 +68,8 @@ impl Index {
         if all {
             return Some(Whole::counted(data, data.len()));
         }
-        let Some((delimiter, quote)) = fast_dialect(data, dialect) else { return whole_rows(data, dialect) };
+        self.quotes = has_quotes(data, dialect);
+        let Some((delimiter, quote)) = fast_dialect(self.quotes, dialect) else { return whole_rows(data, dialect) };
         match fast::whole_field_ends(data, delimiter, quote, &mut self.raw.ends) {
             Ok(found) => {
                 let (found, whole) = found?;
@@ -84,7 +87,10 @@ impl Index {
         let comment = dialect.comment.as_deref();
         let found = match self.found.take() {
             Some((found, len)) if len == data.len() => Some(found),
-            _ => fast_ends(data, dialect, &mut self.raw.ends),
+            _ => {
+                self.quotes = has_quotes(data, dialect);
+                fast_ends(data, self.quotes, dialect, &mut self.raw.ends)
+            }
         };
         self.ascii = found.is_some_and(|found| found.ascii);
         if comment.is_none()
@@ -182,17 +188,21 @@ fn without_return(data: &[u8], start: u32, end: u32, width: usize) -> u32 {
     u32::from(end > first && data[end as usize - 1] == b'\r' && data.get(end as usize) == Some(&b'\n'))
 }
 
+/// Whether there is a quote anywhere in the data.
+pub(crate) fn has_quotes(data: &[u8], dialect: &Dialect) -> bool {
+    dialect.quote.is_some_and(|quote| memchr::memchr(quote, data).is_some())
+}
+
 /// Where fields end, by the fast scan; `None` where it isn't sure.
-fn fast_ends(data: &[u8], dialect: &Dialect, ends: &mut Ends) -> Option<fast::Found> {
-    let (delimiter, quote) = fast_dialect(data, dialect)?;
+fn fast_ends(data: &[u8], quotes: bool, dialect: &Dialect, ends: &mut Ends) -> Option<fast::Found> {
+    let (delimiter, quote) = fast_dialect(quotes, dialect)?;
     fast::field_ends(data, delimiter, quote, ends).ok()
 }
 
-/// The delimiter and the quote for the fast scan of the data, if it may be asked.
-fn fast_dialect(data: &[u8], dialect: &Dialect) -> Option<(u8, Option<u8>)> {
+/// The delimiter, and the quote if the data hold one, for the fast scan, if it may be asked.
+fn fast_dialect(quotes: bool, dialect: &Dialect) -> Option<(u8, Option<u8>)> {
     let &[delimiter] = dialect.delimiter.as_slice() else { return None };
-    let quote = dialect.quote.filter(|quote| memchr::memchr(*quote, data).is_some());
-    match quote {
+    match dialect.quote.filter(|_| quotes) {
         Some(_) if !dialect.doubles() || dialect.comment.is_some() => None,
         quote => Some((delimiter, quote)),
     }
@@ -257,7 +267,7 @@ pub(crate) fn whole_rows(data: &[u8], dialect: &Dialect) -> Option<Whole> {
 /// Number of rows, blank lines and comments not counted, at most `max`, and the end of the last one counted.
 pub(crate) fn count_rows(data: &[u8], dialect: &Dialect, width: usize, max: u64) -> (u64, usize) {
     let mut raw = RawIndex::default();
-    let found = fast_ends(data, dialect, &mut raw.ends);
+    let found = fast_ends(data, has_quotes(data, dialect), dialect, &mut raw.ends);
     raw.fill(data, dialect, found);
     let (mut rows, mut first) = (0, 0);
     for (&start, &row_end) in raw.starts.iter().zip(&raw.row_ends) {

@@ -5,7 +5,7 @@ use dfc_ir::Schema;
 use super::cells::{Cell, Cells};
 use super::dialect::Dialect;
 use super::header;
-use super::index::{self, Index, Ragged};
+use super::index::{self, Index, Ragged, has_quotes};
 use super::places::Places;
 use crate::ConnectError;
 use crate::files::{COMPRESSIONS, ENCODINGS, InputFile};
@@ -111,7 +111,7 @@ impl Start {
         let rows = &rows[..end];
         let mut index = Index::default();
         index.build(rows, &self.dialect, self.names.len(), Ragged::Pad);
-        let has_quotes = self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, rows).is_some());
+        let has_quotes = has_quotes(rows, &self.dialect);
         let mut places = Places::default();
         for &(guess, column) in columns {
             places.take(&index, column, column, None, self.dialect.delimiter.len());

@@ -220,11 +220,10 @@ impl CsvReader {
         }
         let rows = self.index.rows();
         self.files.counters.rows.fetch_add((rows + self.index.misfits.len()) as u64, Ordering::Relaxed);
-        let has_quotes = csv.dialect.quote.is_some_and(|q| memchr::memchr(q, data).is_some());
         // Only texts have to be whole characters; what is no number is no number.
         let utf8 = csv.has_text && (self.index.ascii || std::str::from_utf8(data).is_ok());
         let (index, places, faults) = (&self.index, &mut self.places, Faults::default());
-        let mut fields = Fields { csv, layout, chunk: &chunk, index, places, has_quotes, utf8, faults };
+        let mut fields = Fields { csv, layout, chunk: &chunk, index, places, has_quotes: index.quotes, utf8, faults };
         let mut columns: Vec<Option<ArrayRef>> = vec![None; csv.projection.len()];
         // The rows that have passed so far; `None`: all.
         let mut passed: Option<Vec<u32>> = None;
