@@ -199,6 +199,18 @@ pub const FOREIGN_FORMS: &[(&str, &str)] = &[
     ("lag", "it with a `join` of the stream with itself: there are no window functions"),
     ("lead", "it with a `join` of the stream with itself: there are no window functions"),
     ("exists", "`|> join(other, on: …, kind: semi)`: rows that the other stream has too"),
+    ("array_contains", "`item in list`"),
+    ("has", "`item in list`"),
+    ("array_length", "`length(list)`"),
+    ("cardinality", "`length(list)`"),
+    (
+        "secret",
+        "it as the default of a parameter, `param password: secret = secret(\"NAME\")`, or in a connector's argument",
+    ),
+    (
+        "secret_file",
+        "it as the default of a parameter, `param password: secret = secret_file(\"path\")`, or in a connector's argument",
+    ),
     ("env", "`param name: string` and give it with `--set name=…`; a password is `secret(\"NAME\")`"),
     ("getenv", "`param name: string` and give it with `--set name=…`; a password is `secret(\"NAME\")`"),
     ("format", "`f\"{a}-{b}\"`"),

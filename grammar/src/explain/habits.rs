@@ -122,6 +122,15 @@ impl<'a> Place<'_, 'a> {
                 format!("write `{second}({before})`"),
             );
         }
+        if second == "nulls" {
+            return says(
+                error::MISSING_COMMA,
+                both,
+                "where nulls stand is said inside the order".into(),
+                "behind a value",
+                "write `asc(field, nulls: first)`, or `desc(field, nulls: first)`; without it they stand last".into(),
+            );
+        }
         if first == "distinct" {
             let select = self.callee() == Some("select");
             return says(

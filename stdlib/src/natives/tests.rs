@@ -245,6 +245,8 @@ fn extremes_leave_nulls_out() {
     gives("nullif", &[i(1), Value::Null], i(1));
     gives("list_get", &[Value::List(vec![i(1), Value::Null]), i(-2)], i(1));
     gives("list_get", &[Value::List(vec![i(1), Value::Null]), i(1)], Value::Null);
+    gives("list_contains", &[Value::List(vec![Value::Null, f(0.0)]), f(-0.0)], Value::Bool(true));
+    gives("list_contains", &[Value::List(vec![Value::Null, i(1)]), i(2)], Value::Bool(false));
     for index in [2, -3, i128::from(i64::MIN), i128::from(i64::MAX)] {
         gives("list_get", &[Value::List(vec![i(1), i(2)]), i(index)], Value::Null);
     }

@@ -5,6 +5,7 @@ use dfc_ir::plan::{AggFunction, Op, SortKey};
 use dfc_ir::{Expr as Ir, Field, Schema, Site, Type};
 use dfc_typeck::{AggregateKey, Aggregation, Column, Loc, LocalDiagnostic, Scope, written};
 
+use super::rows::names_in;
 use super::{Flow, Input, ItemContext, LocalNode, broken, schema};
 use crate::bind::Bound;
 
@@ -291,6 +292,13 @@ impl ItemContext<'_> {
                 return None;
             };
             value = inner;
+        }
+        if let Some(names) = names_in(&value.kind) {
+            let message = "the values to sort by stand one after the other, not in a list";
+            let problem = LocalDiagnostic::error("E0615", self.loc(value.span), message, "a list")
+                .help(format!("leave the brackets out: `{names}`"));
+            self.error(problem);
+            return None;
         }
         let expr = self.expr(columns, value, None)?;
         if !expr.ty.ty.is_ordered() {

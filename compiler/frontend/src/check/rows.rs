@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, RecordEntry, TypeKind};
+use dfc_grammar::ast::{Arg, Expr, ExprKind, Literal, RecordEntry, TypeKind, UnaryOp};
 use dfc_ir::plan::{Op, OptionValue};
 use dfc_ir::{Expr as Ir, Value};
 use dfc_typeck::nearest::nearest;
@@ -427,7 +427,7 @@ impl ItemContext<'_> {
 }
 
 /// The names in a list of names: `id, status`.
-fn names_in(kind: &ExprKind) -> Option<String> {
+pub(super) fn names_in(kind: &ExprKind) -> Option<String> {
     let ExprKind::List(items) = kind else { return None };
     let name = |item: &Arg| match &item.value.kind {
         ExprKind::Name(name) | ExprKind::Literal(Literal::String(name)) => Some(written(name)),
@@ -461,6 +461,21 @@ fn nameless(kind: &ExprKind, operator: &str) -> String {
         }
         ExprKind::Literal(Literal::String(text)) if operator == "select" && is_word(text) => {
             format!("a field stands without quotes, `select({text})`; a text needs a name, `select(name: \"{text}\")`")
+        }
+        ExprKind::Unary(UnaryOp::Neg, value) if operator == "select" => match &value.kind {
+            ExprKind::Name(field) => {
+                format!(
+                    "`drop({0})` takes a field away; its negative value needs a name, `select(name: -{0})`",
+                    written(field)
+                )
+            }
+            _ => format!("put a name before it: `{operator}(name: …)`"),
+        },
+        ExprKind::Field(rows, field) if matches!(rows.kind, ExprKind::Name(_)) => {
+            let field = written(&field.text);
+            format!(
+                "put a name before it, `{operator}({field}: …)`; a field of the rows stands by its name alone, `{field}`"
+            )
         }
         _ => match names_in(kind) {
             Some(names) => format!("leave the brackets out: `{operator}({names})`"),

@@ -311,6 +311,12 @@ impl Checker<'_> {
     /// `x in list` where the list is a parameter or constant.
     fn in_constant_list(&mut self, (value, checked): (&ast::Expr, Expr), list: &ast::Expr, span: Span) -> Option<Expr> {
         let right = self.infer(list, None)?;
+        if matches!(right.ty.ty, Type::List(_)) && !matches!(right.kind, ExprKind::Literal(_)) {
+            // A list of each row's own.
+            let arg = |e: &ast::Expr| ast::Arg { label: None, value: e.clone(), span: e.span };
+            let name = ast::Ident { text: "list_contains".into(), span };
+            return self.call(&ast::Call { name, args: vec![arg(list), arg(value)], span }, span);
+        }
         let (ExprKind::Literal(Value::List(items)), Type::List(item)) = (&right.kind, &right.ty.ty) else {
             let ty = right.ty.clone();
             let report = self.error(
@@ -320,7 +326,6 @@ impl Checker<'_> {
                 format!("{ty}"),
             );
             match ty.ty {
-                Type::List(_) => report.help("the list must be a constant: `[\"a\", \"b\"]`, or a `param` or `const`"),
                 Type::String if checked.ty.ty == Type::String => {
                     let (text, part) = (as_written(list), as_written(value));
                     report.help(format!("write `contains({text}, {part})` for whether one text holds the other; a list of values stands in square brackets, `in [\"a\", \"b\"]`"))
