@@ -255,19 +255,26 @@ fn chains_of_parts_are_bounded() {
     let (mut plan, _) = aggregates::plan_by(&[0], 100);
     let every = CheckpointSettings { retain: 10_000, interval_ms: 1, tolerate: 1_000, ..CheckpointSettings::default() };
     plan.job.checkpoint = Some(every);
-    let rows = left_rows(&mut Rng(11), 30_000, 400);
-    let input = batches(&left_schema(), &rows, &mut Rng(12), 12);
-    let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
-    world.fuse(input.len() as i64 - 5);
-    world.put("in", input);
-    run_with(&world, &plan, checkpointed(folder.path(), 2), Arc::new(Watch::default())).expect_err("the lights go out");
-    let place = Place::open(None, folder.path()).expect("a place");
-    let all = dfc_checkpoint::Checkpoints::new(place, &plan.job.name).manifests().expect("manifests");
-    let whole = all.iter().filter_map(|(_, manifest)| manifest.as_ref().ok());
-    let operators = whole.flat_map(|manifest| &manifest.stages).flat_map(|stage| &stage.operators);
-    let longest = operators.filter(|operator| operator.kind == "groups").map(|operator| operator.parts.len()).max();
-    assert!(all.len() > 20, "{} checkpoints", all.len());
-    assert!(longest.is_some_and(|parts| parts > 8 && parts <= 16), "{longest:?} parts");
+    // How many there are depends on the machine: of a busy one's more rows are asked.
+    for times in 1.. {
+        let rows = left_rows(&mut Rng(11), 30_000 * times, 400);
+        let input = batches(&left_schema(), &rows, &mut Rng(12), 12);
+        let (folder, world) = (tempfile::tempdir().expect("a folder"), World::default());
+        world.fuse(input.len() as i64 - 5);
+        world.put("in", input);
+        let ran = run_with(&world, &plan, checkpointed(folder.path(), 2), Arc::new(Watch::default()));
+        ran.expect_err("the lights go out");
+        let place = Place::open(None, folder.path()).expect("a place");
+        let all = dfc_checkpoint::Checkpoints::new(place, &plan.job.name).manifests().expect("manifests");
+        let whole = all.iter().filter_map(|(_, manifest)| manifest.as_ref().ok());
+        let operators = whole.flat_map(|manifest| &manifest.stages).flat_map(|stage| &stage.operators);
+        let longest = operators.filter(|operator| operator.kind == "groups").map(|operator| operator.parts.len()).max();
+        assert!(longest.is_some_and(|parts| parts <= 16), "{longest:?} parts");
+        if all.len() > 20 && longest > Some(8) {
+            break;
+        }
+        assert!(times < 8, "{} checkpoints, {longest:?} parts", all.len());
+    }
 }
 
 /// Rows are applied while further ones are read, long before a checkpoint is due, where the target says that it is worth it.
