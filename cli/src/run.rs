@@ -110,7 +110,7 @@ fn left_behind(args: &RunArgs, stages: &dfc_ir::StagePlan) -> Result<()> {
     }
     for (_, path) in found {
         eprintln!(
-            "note: `{}` is unfinished work of another job, or of this one under another name or with checkpoints: if that isn't to go on, remove it",
+            "note: `{}` is unfinished work of another job, or of this one under another name or with checkpoints: remove it only if that neither runs nor is to go on",
             path.display()
         );
     }

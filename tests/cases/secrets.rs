@@ -12,11 +12,12 @@ const CANARY: &str = "c4n4ry-0f-th3-p4ssw0rd";
 
 const PIPELINE: &str =
     "job secrets { parallelism: 2, checkpoint { interval: 20ms, retain: 5 }, restart { attempts: 1, backoff: 50ms } }
+param url: secret = secret(\"PG_URL\")
 record R { id: int64, v: string }
-source rows = postgres(secret(\"PG_URL\"), table: \"a\", schema: R, increment: id)
+source rows = postgres(url, table: \"a\", schema: R, increment: id)
 stream groups = rows |> aggregate(by: [v], n: count())
 sink {
-    rows |> postgres(secret(\"PG_URL\"), table: \"b\")
+    rows |> postgres(url, table: \"b\")
     groups |> postgres(secret(\"PG_URL\"), table: \"c\", create: if_missing)
 }
 ";

@@ -39,9 +39,13 @@ pub fn parse_value(text: &str, ty: &Type) -> Result<Value<'static>, EvalError> {
         Type::Decimal(p, s) => parse_decimal(text, *p, *s),
         Type::String => Ok(Value::string(text)),
         Type::Bytes => parse_bytes(text),
-        Type::Date => {
-            whole(text, date).map(Value::Date).ok_or_else(|| expected("date", "a day of the calendar as 2026-01-31"))
-        }
+        Type::Date => whole(text, date).map(Value::Date).ok_or_else(|| {
+            if whole(text, moment).is_some() || parse_timestamp(text).is_ok() {
+                return "is not a date: it has a time of day; read as a datetime or timestamp, `date(…)` takes its day"
+                    .into();
+            }
+            expected("date", "a day of the calendar as 2026-01-31")
+        }),
         Type::Time => whole(text, time)
             .map(Value::Time)
             .ok_or_else(|| expected("time", "10:00:00, with up to six digits of fraction")),

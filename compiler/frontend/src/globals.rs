@@ -17,6 +17,7 @@ use crate::db::{Db, Given, SourceFile};
 use crate::items::{ItemNode, Program, Slot, program};
 use crate::mentions::Mentions;
 use crate::places;
+use crate::secrets;
 
 /// Names of the built-in types: no record may be called so.
 pub const TYPE_NAMES: &[&str] = &[
@@ -312,7 +313,20 @@ impl<'p, 'db> Resolver<'p, 'db> {
         let target = Target::Declaration { kind: "parameter", name: name.clone() };
         let mut broken = false;
         let mut value = None;
-        if let Some(default) = &param.default {
+        let mut secret = None;
+        if let (Some(default), Type::Secret) = (&param.default, &ty.ty) {
+            secret = secrets::place(default);
+            if secret.is_none() {
+                let at = Loc { item: item.key(self.db).clone(), span: default.span };
+                let message =
+                    format!("the default of the secret `{name}` must say where its value is kept, not what it is");
+                self.problems.push(
+                    LocalDiagnostic::error("E0503", at, message, "no place of a secret")
+                        .help(format!("write {}; without a default, it is given by `--set {name}=…`", secrets::FORMS)),
+                );
+                broken = true;
+            }
+        } else if let Some(default) = &param.default {
             // The default is checked even where another value is given.
             value = self.with_checker(item, |checker| checker.constant(default, &ty, &target));
             broken = value.is_none();
@@ -328,7 +342,13 @@ impl<'p, 'db> Resolver<'p, 'db> {
                 Err(why) => {
                     let at = places::name_of(item.key(self.db));
                     let message = format!("the value given for `{name}` doesn't fit its type {ty}: {why}");
-                    self.problems.push(LocalDiagnostic::error("E0621", at, message, "declared here"));
+                    let problem = LocalDiagnostic::error("E0621", at, message, "declared here");
+                    self.problems.push(match ty.ty {
+                        Type::List(_) => {
+                            problem.help(format!("a list is given as JSON: `--set '{name}=[\"a\", \"b\"]'`"))
+                        }
+                        _ => problem,
+                    });
                     broken = true;
                 }
             }
@@ -341,10 +361,12 @@ impl<'p, 'db> Resolver<'p, 'db> {
             return;
         }
         let loc = places::name_of(item.key(self.db));
-        if value.is_none() {
+        if value.is_some() {
+            secret = None;
+        } else if secret.is_none() {
             self.unset.push((name.clone(), loc.clone()));
         }
-        self.globals.values.insert(name, Global { kind: GlobalKind::Param, ty, value, loc });
+        self.globals.values.insert(name, Global { kind: GlobalKind::Param, ty, value, secret, loc });
     }
 
     fn constant(&mut self, item: ItemNode, constant: &ast::Const, first: bool) {
@@ -367,7 +389,7 @@ impl<'p, 'db> Resolver<'p, 'db> {
         match found.filter(|_| self.is_single(item)) {
             Some((value, ty)) => {
                 let loc = places::name_of(item.key(self.db));
-                self.globals.values.insert(name, Global { kind: GlobalKind::Const, ty, value, loc });
+                self.globals.values.insert(name, Global { kind: GlobalKind::Const, ty, value, secret: None, loc });
             }
             None => {
                 self.globals.broken.insert(name);
@@ -403,7 +425,6 @@ pub fn record_fields(checker: &mut Checker<'_>, decls: &[FieldDecl]) -> Option<V
 fn given_value(text: &str, ty: &dfc_ir::DataType) -> Result<Value<'static>, String> {
     match &ty.ty {
         Type::String | Type::Secret | Type::Json => Ok(Value::string(text)),
-        Type::List(_) | Type::Record(_) | Type::Bytes => Err("values of this type can't be given as text".into()),
         _ if ty.nullable && text == "null" => Ok(Value::Null),
         plain => dfc_eval::parse_value(text, plain).map(Value::into_owned).map_err(|error| error.message),
     }

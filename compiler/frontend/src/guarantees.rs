@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use dfc_ir::plan::{CheckpointSettings, Op, OptionValue};
+use dfc_ir::plan::{AggFunction, Aggregate, CheckpointSettings, Op, OptionValue};
 use dfc_ir::{Options, Type};
 use dfc_typeck::{ItemKey, Loc, LocalDiagnostic};
 
@@ -100,6 +100,16 @@ impl Known {
         self.options.get("path").and_then(OptionValue::text)
     }
 
+    /// Its name in the plan.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its path is a pattern for many files.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.path().is_some_and(|path| path.contains(['*', '?', '[', '{']))
+    }
+
     /// The standard input or output, or a device: what went through can't be had again.
     pub(crate) fn is_stream(&self) -> bool {
         self.path().is_some_and(is_stream)
@@ -132,7 +142,7 @@ impl Known {
 
     /// Why a source is read by one task, if it is.
     pub fn unsplittable(&self) -> Option<String> {
-        let one_file = self.path().is_some_and(|path| !path.contains(['*', '?', '[', '{']));
+        let one_file = self.path().is_some() && !self.is_pattern();
         if self.is_stream() {
             Some(format!("`{}` is a stream", self.name))
         } else if one_file && is_compressed(&self.options) {
@@ -273,9 +283,19 @@ pub fn ends<'a>(item: &'a ItemKey, check: &'a ItemCheck) -> impl Iterator<Item =
     })
 }
 
-/// What a second run may give differently: operators that keep whichever row comes first.
+/// What a second run may give differently: operators that keep whichever row comes first, and floats that are added in whatever order the
+/// rows come.
 pub fn varying(check: &ItemCheck) -> impl Iterator<Item = String> {
-    check.nodes.iter().filter_map(|node| match &node.op {
+    let adds_floats = |aggregate: &Aggregate| {
+        use AggFunction::{Avg, Stddev, Sum, Variance};
+        matches!(aggregate.function, Sum | Avg | Stddev | Variance)
+            && aggregate.args.first().is_some_and(|arg| arg.ty.ty.is_float())
+    };
+    check.nodes.iter().filter_map(move |node| match &node.op {
+        Op::Aggregate { aggregates, .. } if aggregates.iter().any(adds_floats) => Some(format!(
+            "the last digits of what `{}` makes of floats: they are added in the order in which rows arrive",
+            node.name
+        )),
         Op::Distinct { keys, order } if order.is_empty() && !keys.is_empty() => {
             Some(format!("`{}` keeps the row that arrives first", node.name))
         }

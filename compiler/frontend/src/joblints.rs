@@ -22,6 +22,7 @@ pub fn job_lints(db: &dyn Db, root: SourceFile) -> Arc<Vec<LocalDiagnostic>> {
     let mut out = Vec::new();
     rejects_apart(root.path(db), settings, &ends, &mut out);
     source_is_replaced(&ends, &mut out);
+    source_takes_its_target(&ends, &mut out);
     streams_apart(&ends, &mut out);
     more_tasks_than_splits(settings, &ends, &mut out);
     state_on_one_disk(settings, &ends, &mut out);
@@ -109,6 +110,32 @@ fn source_is_replaced(ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
             .related(source.loc(), "read here")
             .note("another run would read what this one has made of it, and rows that are dropped here are gone")
             .help("write to another file");
+        out.push(problem);
+    }
+}
+
+/// A target that a source's pattern matches: the next run reads the result as well.
+fn source_takes_its_target(ends: &[&Known], out: &mut Vec<LocalDiagnostic>) {
+    let path =
+        |end: &Known| end.path().filter(|_| !end.is_stream()).map(|path| crate::files::normalise(Path::new(path)));
+    let sources: Vec<(&&Known, glob::Pattern)> = ends
+        .iter()
+        .filter(|end| end.operator.role == Role::Source)
+        .filter_map(|source| {
+            let pattern = path(source).filter(|_| source.is_pattern())?;
+            Some((source, glob::Pattern::new(pattern.to_str()?).ok()?))
+        })
+        .collect();
+    for sink in ends.iter().filter(|end| end.operator.role == Role::Sink) {
+        let (Some(target), Some(written)) = (path(sink), sink.path()) else { continue };
+        // Of a folder of parts: one of them.
+        let file = if written.ends_with('/') { target.join(format!("part-0.{}", sink.operator.name)) } else { target };
+        let Some((source, pattern)) = sources.iter().find(|(_, pattern)| pattern.matches_path(&file)) else { continue };
+        let message = format!("`{written}` is written where `{}` reads: `{pattern}` matches it", source.name());
+        let problem = LocalDiagnostic::warning("W0804", sink.loc(), message, "written here")
+            .related(source.loc(), "read here")
+            .note("another run would read what this one has written as well")
+            .help("write to another folder, or read with a narrower pattern");
         out.push(problem);
     }
 }

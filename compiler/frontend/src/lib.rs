@@ -28,6 +28,7 @@ mod references;
 mod report;
 mod said;
 pub mod schemas;
+mod secrets;
 mod seen;
 mod settings;
 mod unmentioned;

@@ -179,6 +179,8 @@ pub struct Global {
     /// Its value. `None`: a parameter without a default that was not set. Expressions over it are typed, but not fit to run:
     /// see [`crate::Checker::unknown_values`].
     pub value: Option<Value<'static>>,
+    /// Where a secret parameter's value is kept, if it was given neither a value nor `--set`: its default.
+    pub secret: Option<dfc_ir::plan::Secret>,
     /// Where its name is declared.
     pub loc: Loc,
 }

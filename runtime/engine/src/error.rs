@@ -15,8 +15,8 @@ pub enum RunError {
         first: Box<RowError>,
         /// Rows rejected until the run stopped.
         count: u64,
-        /// What was tolerated, in words: `none`, `10 rows`, `0.1 % of the rows`.
-        tolerated: String,
+        /// What of `errors { limit, ratio }` was exceeded, in words: `10 rows`, `0.1 % of the rows`. `None`: the job tolerates none.
+        exceeded: Option<String>,
         /// Where the rejected rows are, if they were kept.
         rejects: Option<PathBuf>,
     },
@@ -44,6 +44,8 @@ pub enum RunError {
         path: PathBuf,
         /// What the system said.
         message: String,
+        /// What to do.
+        help: String,
     },
     /// The data pass a limit of the engine.
     Limit {
@@ -150,6 +152,10 @@ impl RunError {
             RunError::RowLimit { rejects: Some(path), .. } => {
                 Some(format!("the rejected rows and their reasons are in `{}`", path.display()))
             }
+            RunError::RowLimit { first, exceeded: Some(_), .. } => Some(format!(
+                "{}, or tolerate more of them in `errors`; `to: \"./rejected\"` keeps them with their reasons",
+                cure(first.code)
+            )),
             RunError::RowLimit { first, .. } => Some(format!(
                 "{}, or let the job go on past such rows with `errors {{ limit: 100, to: \"./rejected\" }}`",
                 cure(first.code)
@@ -158,7 +164,6 @@ impl RunError {
                 Some("filter the rows that lead there, or give the aggregate a wider type with `as`".to_owned())
             }
             RunError::Connect { error, .. } | RunError::Finish { error, .. } => error.help.clone(),
-            RunError::Rejects { .. } => Some("`to` of `errors` must name a folder that can be written".to_owned()),
             RunError::Limit { .. } => {
                 Some("filter the right side, or exchange the sides so that the smaller one stands right".to_owned())
             }
@@ -169,7 +174,9 @@ impl RunError {
             RunError::Changed { .. } => Some(
                 "put back what was changed, or start anew with `dfc run FILE --fresh`".to_owned(),
             ),
-            RunError::Target { help, .. } | RunError::Memory { help, .. } => Some(help.clone()),
+            RunError::Target { help, .. } | RunError::Memory { help, .. } | RunError::Rejects { help, .. } => {
+                Some(help.clone())
+            }
             RunError::Trial { .. } => Some(
                 "run the job to its end first, or try it in a copy of the pipeline, with a name and targets of its own".to_owned(),
             ),
@@ -245,22 +252,25 @@ fn begins_with_value(rule: &str, value: &str) -> bool {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunError::RowLimit { first, count, tolerated, .. } => {
+            RunError::RowLimit { first, count, exceeded, .. } => {
                 if !first.node.is_empty() {
                     write!(f, "`{}`: ", first.node)?;
                 }
                 write!(f, "{}", describe(first))?;
-                if *count > 1 {
-                    write!(f, "; {count} rows were rejected, tolerated: {tolerated}")?;
+                match (count, exceeded.as_deref()) {
+                    (0 | 1, None) => Ok(()),
+                    (1, Some(tolerated)) => write!(f, "; 1 row was rejected, tolerated: {tolerated}"),
+                    (_, tolerated) => {
+                        write!(f, "; {count} rows were rejected, tolerated: {}", tolerated.unwrap_or("none"))
+                    }
                 }
-                Ok(())
             }
             RunError::Group(error) => write!(f, "`{}`: {}", error.node, describe(error)),
             RunError::Connect { node, error } => write!(f, "`{node}`: {}", error.message),
             RunError::Finish { node, error, visible } => {
                 write!(f, "`{node}`: {}; already written: {}", error.message, visible.join(", "))
             }
-            RunError::Rejects { path, message } => {
+            RunError::Rejects { path, message, .. } => {
                 write!(f, "the rejected rows can't be written to `{}`: {message}", path.display())
             }
             RunError::Limit { node, message } | RunError::Memory { node, message, .. } => {

@@ -101,33 +101,37 @@ impl ErrorHandler {
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let part = path.with_file_name(format!(".{name}.dfc-{}.part", &lineage[..lineage.len().min(12)]));
-        let failed = |message: String| RunError::Rejects { path: part.clone(), message };
+        let failed = |e: std::io::Error| unkept(&part, &e);
         let (sealed, count, files) = resume.unwrap_or((0, 0, &[]));
         let length = files.iter().flat_map(|sealed| &sealed.files).map(|file| file.to).max().unwrap_or(0);
         if length > 0 {
             let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path);
             // A run that was killed in its last steps, or that has ended since, gave the file its final name.
             let published = !part.exists() && path.exists();
-            let mut file = open(if published { &path } else { &part }).map_err(|e| failed(e.to_string()))?;
+            let mut file = open(if published { &path } else { &part }).map_err(failed)?;
             for SpoolFile { from, to, crc, .. } in files.iter().flat_map(|sealed| &sealed.files) {
-                if checksum(&mut file, *from, *to).map_err(|e| failed(e.to_string()))? != *crc {
+                if checksum(&mut file, *from, *to).map_err(failed)? != *crc {
                     let why = format!("bytes {from} to {to} are not those that the checkpoint kept");
-                    return Err(failed(if published { "it is gone".into() } else { why }));
+                    return Err(RunError::Rejects {
+                        path: part.clone(),
+                        message: if published { "it is gone".into() } else { why },
+                        help: "put the file back as it was, or start anew with `--fresh`".into(),
+                    });
                 }
             }
             if published {
                 // It is taken back under its hidden name, and what was rejected later is rejected again.
                 let copy = unfinished(&path);
                 let taken = fs::copy(&path, &copy).and_then(|_| fs::rename(&copy, &part)).and_then(|()| open(&part));
-                file = taken.map_err(|e| failed(e.to_string()))?;
+                file = taken.map_err(failed)?;
             }
-            file.set_len(length).map_err(|e| failed(e.to_string()))?;
-            file.seek(SeekFrom::End(0)).map_err(|e| failed(e.to_string()))?;
+            file.set_len(length).map_err(failed)?;
+            file.seek(SeekFrom::End(0)).map_err(failed)?;
             kept.file = Some(BufWriter::new(file));
         } else if let Err(e) = fs::remove_file(&part)
             && !matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
         {
-            return Err(failed(e.to_string()));
+            return Err(failed(e));
         }
         kept.count = count;
         self.progress.rejected.store(count, Ordering::Relaxed);
@@ -247,18 +251,19 @@ impl ErrorHandler {
 
     fn stop(&self, kept: &Kept) -> RunError {
         let first = kept.first.clone().unwrap_or_else(|| RowError::new("R0199", "a row was rejected"));
-        let limit = match self.limit() {
-            Some(0) => Some("none".to_owned()),
-            Some(1) => Some("1 row".to_owned()),
-            limit => limit.map(|limit| format!("{limit} rows")),
+        let rows = self.progress.rows_in();
+        let exceeded = match (self.limit(), self.policy.ratio_ppm) {
+            (Some(0), _) => None,
+            (Some(1), _) if kept.count > 1 => Some("1 row".to_owned()),
+            (Some(limit), _) if kept.count > limit => Some(format!("{limit} rows")),
+            (_, ppm) => ppm.map(|ppm| {
+                let percent = format!("{:.4}", ppm as f64 / 10_000.0);
+                let percent = percent.trim_end_matches('0').trim_end_matches('.');
+                format!("{percent} % of the rows, of which {rows} were read")
+            }),
         };
-        let ratio = self.policy.ratio_ppm.map(|ppm| {
-            let percent = format!("{:.4}", ppm as f64 / 10_000.0);
-            format!("{} % of the rows", percent.trim_end_matches('0').trim_end_matches('.'))
-        });
-        let tolerated: Vec<String> = limit.into_iter().chain(ratio).collect();
         let rejects = kept.path.clone().filter(|_| kept.count > 0 && self.limit() != Some(0));
-        RunError::RowLimit { first: Box::new(first), count: kept.count, tolerated: tolerated.join(" and "), rejects }
+        RunError::RowLimit { first: Box::new(first), count: kept.count, exceeded, rejects }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -269,12 +274,13 @@ impl ErrorHandler {
 impl Kept {
     fn write(&mut self, error: &RowError, site: Option<&SiteInfo>, passed: u64) -> Result<(), RunError> {
         let Some(path) = self.path.clone() else { return Ok(()) };
-        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        let failed = |e: std::io::Error| unkept(&path, &e);
         if self.file.is_none() {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).map_err(|e| match folder.is_file() {
                     true => {
-                        RunError::Rejects { path: path.clone(), message: format!("`{}` is a file", folder.display()) }
+                        let message = format!("`{}` is a file", folder.display());
+                        RunError::Rejects { path: path.clone(), message, help: NAME_A_FOLDER.into() }
                     }
                     false => failed(e),
                 })?;
@@ -299,7 +305,7 @@ impl Kept {
         self.behind = self.behind.split_off(&number);
         let count = self.count - self.behind.values().sum::<u64>();
         let (Some(path), Some(epochs)) = (self.path.clone(), &mut self.epochs) else { return Ok((count, None)) };
-        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        let failed = |e: std::io::Error| unkept(&path, &e);
         // What stands behind barriers that were given up is part of this one.
         let behind = epochs.later.split_off(&number);
         for lines in std::mem::replace(&mut epochs.later, behind).into_values() {
@@ -340,7 +346,7 @@ impl Kept {
         let (Some(path), Some(file), Some(epochs)) = (self.path.clone(), &mut self.file, &self.epochs) else {
             return Ok(None);
         };
-        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        let failed = |e: std::io::Error| unkept(&path, &e);
         for lines in epochs.later.values() {
             file.write_all(lines).map_err(failed)?;
         }
@@ -358,9 +364,7 @@ impl Kept {
     fn forget_earlier(&self) -> Result<(), RunError> {
         let Some(path) = &self.path else { return Ok(()) };
         match fs::remove_file(path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(RunError::Rejects { path: path.clone(), message: e.to_string() })
-            }
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(unkept(path, &e)),
             _ => Ok(()),
         }
     }
@@ -374,7 +378,7 @@ impl Kept {
             return Ok(self.path.clone());
         }
         let (Some(path), Some(file)) = (self.path.clone(), self.file.take()) else { return Ok(None) };
-        let failed = |e: std::io::Error| RunError::Rejects { path: path.clone(), message: e.to_string() };
+        let failed = |e: std::io::Error| unkept(&path, &e);
         let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
         file.sync_all().map_err(failed)?;
         fs::rename(self.unfinished(&path), &path).map_err(failed)?;
@@ -402,6 +406,19 @@ fn checksum(file: &mut File, from: u64, to: u64) -> std::io::Result<u32> {
             read => hasher.update(&block[..read]),
         }
     }
+}
+
+const NAME_A_FOLDER: &str = "`to` of `errors` must name a folder that can be written";
+
+/// Rejected rows that the system doesn't take.
+fn unkept(path: &Path, error: &std::io::Error) -> RunError {
+    let (message, help) = match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            ("no space is left on the disk".into(), "make room, or name a folder on another disk as `to` of `errors`")
+        }
+        _ => (error.to_string(), NAME_A_FOLDER),
+    };
+    RunError::Rejects { path: path.to_path_buf(), message, help: help.into() }
 }
 
 fn unfinished(path: &Path) -> PathBuf {

@@ -305,15 +305,29 @@ impl ItemContext<'_> {
     }
 }
 
+/// Where a sink writes.
+#[derive(PartialEq, Eq, Hash)]
+enum Place<'n> {
+    /// `out/./a.csv` is `out/a.csv`.
+    File(PathBuf),
+    Server(&'n OptionValue),
+}
+
+impl Place<'_> {
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Place::File(path) => Some(path),
+            Place::Server(_) => None,
+        }
+    }
+}
+
+/// The first sink of each place and table: its path as it is written, and where.
+type Targets<'n> = HashMap<(Place<'n>, Option<&'n str>), (Option<&'n str>, Option<&'n Loc>)>;
+
 /// Two chains of a sink that write one file or table would each replace, or come between, what the other wrote.
 pub(super) fn targets_differ(chains: &[&Arc<ItemCheck>]) -> Vec<LocalDiagnostic> {
-    #[derive(PartialEq, Eq, Hash)]
-    enum Place<'n> {
-        // `out/./a.csv` is `out/a.csv`.
-        File(PathBuf),
-        Server(&'n OptionValue),
-    }
-    let mut first: HashMap<(Place<'_>, Option<&str>), Option<&Loc>> = HashMap::new();
+    let mut first = Targets::new();
     let mut out = Vec::new();
     for (check, node) in chains.iter().flat_map(|check| check.nodes.iter().map(move |node| (check, node))) {
         let Op::Sink(sink) = &node.op else { continue };
@@ -328,9 +342,9 @@ pub(super) fn targets_differ(chains: &[&Arc<ItemCheck>]) -> Vec<LocalDiagnostic>
         let name =
             table.map_or_else(|| path.map(|path| format!("`{path}`")), |table| Some(format!("the table `{table}`")));
         match first.entry((place, table)) {
-            Entry::Vacant(entry) => drop(entry.insert(check.loc(node.site))),
+            Entry::Vacant(entry) => drop(entry.insert((path, check.loc(node.site)))),
             Entry::Occupied(entry) => {
-                let (Some(at), Some(other)) = (check.loc(node.site), *entry.get()) else { continue };
+                let (Some(at), Some(other)) = (check.loc(node.site), entry.get().1) else { continue };
                 let message = format!("{} is written twice", name.unwrap_or_default());
                 let problem = LocalDiagnostic::error("E0315", at.clone(), message, "and here")
                     .related(other.clone(), "written here")
@@ -339,5 +353,23 @@ pub(super) fn targets_differ(chains: &[&Arc<ItemCheck>]) -> Vec<LocalDiagnostic>
             }
         }
     }
+    out.extend(within_a_folder(&first));
+    out
+}
+
+/// Targets that lie in a folder of parts, which is another's: a run that finds such a file there stops.
+fn within_a_folder(targets: &Targets<'_>) -> Vec<LocalDiagnostic> {
+    let files = || targets.iter().filter_map(|((place, _), (path, at))| Some((place.file()?, (*path)?, (*at)?)));
+    let mut out = Vec::new();
+    for (folder, written, at) in files().filter(|(_, path, _)| path.ends_with('/')) {
+        for (_, inner, place) in files().filter(|(file, ..)| file.starts_with(folder) && *file != folder) {
+            let message = format!("`{inner}` lies in the folder `{written}`, which is another target");
+            let problem = LocalDiagnostic::error("E0315", place.clone(), message, "written into it")
+                .related(at.clone(), "its parts are written here")
+                .help("give each target a place of its own");
+            out.push(problem);
+        }
+    }
+    out.sort_by(|a, b| a.message.cmp(&b.message));
     out
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dfc_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
+use dfc_grammar::ast::{BinaryOp, Expr, ExprKind, Literal, TypeExpr, TypeKind};
 use dfc_ir::plan::{OptionValue, Secret};
 use dfc_ir::text::written;
 use dfc_ir::{Options, Type, Value};
@@ -13,6 +13,7 @@ use super::ItemContext;
 use crate::bind::{self, Bound};
 use crate::items::beside;
 use crate::operators::{Kind, Param};
+use crate::secrets;
 
 impl ItemContext<'_> {
     /// Every constant of a source or sink, by parameter. `None`: one was refused.
@@ -189,43 +190,37 @@ impl ItemContext<'_> {
         self.error(problem);
     }
 
-    /// What stays secret: `secret("NAME")`, `secret_file("path")`, or a text, which then no plan shows.
+    /// What stays secret: `secret("NAME")`, `secret_file("path")`, a `param` of the type `secret`, or a text, which then no plan shows.
     fn secret(&mut self, bound: &Bound<'_>, param: &Param, ty: &TypeExpr, e: &Expr) -> Option<OptionValue> {
-        let ExprKind::Call(call) = &e.kind else {
-            let text = TypeExpr { kind: TypeKind::Name("string".into()), ..ty.clone() };
-            let target = Target::Parameter { operator: bound.operator.name.clone(), name: param.name.clone() };
-            let value = self.with(Scope::None, |checker| {
-                // A `param` of the type `secret` is one already.
-                let of_secret = matches!(&e.kind, ExprKind::Name(name) if matches!(checker.globals.values.get(name), Some(global) if global.ty.ty == Type::Secret));
-                let expected = checker.resolve_type(if of_secret { ty } else { &text })?;
-                checker.constant(e, &expected, &target)
-            })?;
-            return Some(match value {
-                Value::Str(text) => OptionValue::Secret(Secret::Given(text.into_owned())),
-                _ => OptionValue::Absent,
-            });
+        let place = match &e.kind {
+            ExprKind::Name(name) => self.globals.values.get(name).and_then(|global| global.secret.clone()),
+            _ => secrets::place(e),
         };
-        let named = match call.args.as_slice() {
-            [Arg { label: None, value: Expr { kind: ExprKind::Literal(Literal::String(name)), .. }, .. }]
-                if !name.is_empty() && !name.contains('\0') =>
-            {
-                Some(name)
-            }
-            _ => None,
-        };
-        let secret = match (call.name.text.as_str(), named) {
-            ("secret", Some(name)) if !name.contains('=') => Some(Secret::Env(name.clone())),
-            ("secret_file", Some(path)) => Some(Secret::File(resolve(self.folder, path))),
-            _ => None,
-        };
-        if secret.is_none() {
-            let message = format!("`{}` of `{}` takes a secret by its name", param.name, bound.operator.name);
-            let problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, "not a secret").help(
-                "write `secret(\"NAME\")`, an environment variable, or `secret_file(\"path\")`, a file's first line",
-            );
-            self.error(problem);
+        if let Some(place) = place {
+            return Some(OptionValue::Secret(match place {
+                Secret::File(path) => Secret::File(resolve(self.folder, &path)),
+                place => place,
+            }));
         }
-        secret.map(OptionValue::Secret)
+        if matches!(e.kind, ExprKind::Call(_)) {
+            let message = format!("`{}` of `{}` takes a secret by its name", param.name, bound.operator.name);
+            let problem = LocalDiagnostic::error("E0604", self.loc(e.span), message, "not a secret")
+                .help(format!("write {}", secrets::FORMS));
+            self.error(problem);
+            return None;
+        }
+        let text = TypeExpr { kind: TypeKind::Name("string".into()), ..ty.clone() };
+        let target = Target::Parameter { operator: bound.operator.name.clone(), name: param.name.clone() };
+        let value = self.with(Scope::None, |checker| {
+            // A `param` of the type `secret` is one already.
+            let of_secret = matches!(&e.kind, ExprKind::Name(name) if matches!(checker.globals.values.get(name), Some(global) if global.ty.ty == Type::Secret));
+            let expected = checker.resolve_type(if of_secret { ty } else { &text })?;
+            checker.constant(e, &expected, &target)
+        })?;
+        Some(match value {
+            Value::Str(text) => OptionValue::Secret(Secret::Given(text.into_owned())),
+            _ => OptionValue::Absent,
+        })
     }
 
     /// The value of a constant, converted to its declared type. `None`: refused.

@@ -73,7 +73,7 @@ pub fn checker<'a>(globals: &'a Globals, scope: Scope<'a>, sites: &'a mut NoSite
 pub fn globals(fns: &str) -> Globals {
     let mut globals = Globals::default();
     let mut value = |name: &str, kind, ty, value| {
-        globals.values.insert(name.into(), Global { kind, ty, value, loc: loc(Namespace::Value, name) });
+        globals.values.insert(name.into(), Global { kind, ty, value, secret: None, loc: loc(Namespace::Value, name) });
     };
     value("since", GlobalKind::Param, DataType::of(Type::Date), Some(Value::Date(9131)));
     value("limit", GlobalKind::Const, DataType::of(Type::INT64), Some(Value::Int(10)));

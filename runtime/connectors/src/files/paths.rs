@@ -145,6 +145,9 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
                 None => "one of its folders is a file".to_string(),
             },
         ),
+        io::ErrorKind::AlreadyExists if Path::new(name.trim_end_matches('/')).is_file() => {
+            ("R0204", format!("`{}` is a file, not a folder", name.trim_end_matches('/')))
+        }
         io::ErrorKind::StorageFull => ("R0206", "no space is left on the disk".to_string()),
         _ => ("R0205", error.to_string()),
     };
@@ -158,6 +161,9 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
             result.help("fetch the file again if it is damaged; `compression: none` reads it as it is")
         }
         io::ErrorKind::StorageFull => result.help("make room, or write to another disk"),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory if verb == "write" => {
+            result.help("name another folder, or put the file elsewhere")
+        }
         io::ErrorKind::PermissionDenied => result.help("give this user the right to it, or name another file"),
         _ => result,
     }
@@ -165,6 +171,9 @@ pub(crate) fn io_error(verb: &str, name: &str, error: &io::Error) -> ConnectErro
 
 /// What the user probably meant by a path that isn't there.
 fn nearest(path: &Path) -> Option<String> {
+    if let Ok(end) = std::fs::read_link(path) {
+        return Some(format!("`{}` is a link to `{}`, which isn't there", path.display(), end.display()));
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

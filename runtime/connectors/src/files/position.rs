@@ -177,8 +177,9 @@ pub(crate) fn bad_position(name: &str, value: &Value) -> ConnectError {
 
 /// The error of a file that isn't the one that was read.
 pub(crate) fn other_file(name: &str, why: &str) -> ConnectError {
-    ConnectError::new(OTHER_FILE, format!("`{name}` is not the file that was read before: {why}"))
-        .help("bring the file back as it was, or give the new one another name; `--fresh` reads everything anew")
+    ConnectError::new(OTHER_FILE, format!("`{name}` is not the file that was read before: {why}")).help(
+        "bring the file back as it was, and put what is new into a file of its own; `--fresh` reads everything anew",
+    )
 }
 
 fn read_block(path: &Path, from: u64, bytes: u64) -> io::Result<Vec<u8>> {
