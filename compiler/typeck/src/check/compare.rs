@@ -311,8 +311,17 @@ impl Checker<'_> {
     /// `x in list` where the list is a parameter or constant.
     fn in_constant_list(&mut self, (value, checked): (&ast::Expr, Expr), list: &ast::Expr, span: Span) -> Option<Expr> {
         let right = self.infer(list, None)?;
-        if matches!(right.ty.ty, Type::List(_)) && !matches!(right.kind, ExprKind::Literal(_)) {
+        if let Type::List(item) = &right.ty.ty
+            && !matches!(right.kind, ExprKind::Literal(_))
+        {
             // A list of each row's own.
+            if common_type(&checked.ty, item).is_none() {
+                let (text, ty, item) = (as_written(value), &checked.ty.ty, &item.ty);
+                let message = format!("`in` compares {ty} with the items of {}", right.ty);
+                self.error("E0523", list.span, message, format!("its items are {item}"))
+                    .help(format!("convert the value: `{text} as {item}`"));
+                return None;
+            }
             let arg = |e: &ast::Expr| ast::Arg { label: None, value: e.clone(), span: e.span };
             let name = ast::Ident { text: "list_contains".into(), span };
             return self.call(&ast::Call { name, args: vec![arg(list), arg(value)], span }, span);

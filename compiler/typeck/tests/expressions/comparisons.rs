@@ -69,6 +69,7 @@ fn lists_of_values() {
     assert_eq!(typed("id in []"), "(id in []): bool");
     assert_eq!(typed("id in codes"), "(id in [1, 3]): bool");
     refused("name in [1]", "E0501");
+    assert_eq!(typed("name in tags"), "list_contains(tags, name): bool");
     refused("id in tags", "E0523");
     refused("id in id", "E0523");
     assert_eq!(typed("5 in [1, 5]"), "true: bool");
