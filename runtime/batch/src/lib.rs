@@ -11,7 +11,7 @@ mod rows;
 pub use arrays::{arrow_schema, arrow_type, value_at};
 pub use build::ColumnBuilder;
 pub use error::{Place, RowError};
-pub use rows::{concat, select, take};
+pub use rows::{concat, interleave, select, take};
 
 use std::sync::Arc;
 

@@ -29,6 +29,15 @@ pub fn take(column: &ArrayRef, indices: &UInt32Array) -> ArrayRef {
     arrow_select::take::take(column.as_ref(), indices, None).unwrap_or_else(|e| panic!("rows taken from a column: {e}"))
 }
 
+/// Values of several columns of one type: each by the column's place among them, and the row there.
+///
+/// Panics if the columns' types differ, or a place or row is past the last.
+pub fn interleave(columns: &[&ArrayRef], places: &[(usize, usize)]) -> ArrayRef {
+    let parts: Vec<_> = columns.iter().map(|column| column.as_ref()).collect();
+    // What else could fail is a list column whose result has over 2³¹ items.
+    arrow_select::interleave::interleave(&parts, places).unwrap_or_else(|e| panic!("rows of several columns: {e}"))
+}
+
 /// All rows of batches with the same columns, in order. Keeps the first sequence number, no origin. No batch: no column, no row.
 ///
 /// Panics if the columns' types differ, or a list column has over 2³¹ items.

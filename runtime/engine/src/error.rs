@@ -204,7 +204,7 @@ const CURES: &[(&str, &str)] = &[
     ("R0107", "complete the table, write `missing: keep` or `missing: drop`"),
     ("R0108", "make the key unique in the table, write `match: first` or `match: all`"),
     ("R0199", "report this mistake in dfc"),
-    ("R0310", "write the file in UTF-8 and with quotes, change the text with `replace`"),
+    ("R0310", "change the text with `replace` or `substring`, write a file in UTF-8 and with quotes"),
     (
         "R0311",
         "change the value in the pipeline, give the column a type that takes it, leave such rows out with `filter`",

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::dialect::Dialect;
+use crate::text::dialect::Dialect;
 
 /// Takes what the walk finds, in order.
 pub(crate) trait Found {

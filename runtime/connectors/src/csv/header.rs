@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use dfc_ir::Schema;
 
-use super::cells::{Cell, Cells};
-use super::dialect::Dialect;
 use super::exact;
 use super::index::{Index, Ragged};
 use super::places::Places;
 use crate::ConnectError;
 use crate::files::distance;
+use crate::text::cells::{Cell, Cells};
+use crate::text::dialect::Dialect;
 
 /// Where the fields stand in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(crate) fn names(line: &[u8], dialect: &Dialect, file: &str) -> Result<Vec<St
     (0..width)
         .map(|column| {
             places.take(&index, column, column, None, dialect.delimiter.len());
-            let text = match Cells::new(line, &places, column, dialect, true).cell_of_first_row() {
+            let text = match Cells::new(line, places.column(column), dialect, true).cell_of_first_row() {
                 Some(Cell::Plain(text)) => text.to_vec(),
                 Some(Cell::Quoted(text)) => text.into_owned(),
                 _ => {

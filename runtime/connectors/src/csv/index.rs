@@ -1,10 +1,10 @@
 //! The fields of a chunk as a rectangle: every sound row has the same number of fields, blank lines and comments are gone,
 //! ragged rows are put aside.
 
-use super::dialect::Dialect;
 use super::exact::{self, Found};
 use super::fast::{self, Ends};
 use crate::chunks::Whole;
+use crate::text::dialect::Dialect;
 
 /// What happens with rows that have too few or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

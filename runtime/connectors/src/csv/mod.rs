@@ -2,14 +2,10 @@
 //! hottest part, and typed columns straight from a block of text are several times faster than through rows of strings.
 //!
 //! The way of a file: `chunks` cuts it into chunks of whole rows (where they end is said by `index`, quickly by `fast` or to the
-//! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones out of it (`places`, `cells`) and
-//! parses them to arrays (`columns`, `decimals`). Out again: `sink`, in the usual style by `lines`, a block's
+//! letter by `exact`); each task finds the fields of its chunk (`index`), takes the projected ones out of it (`places`) and has
+//! them read to arrays (`text::columns`). Out again: `sink`, in the usual style by `lines`, a block's
 //! fields by `slots`.
 
-mod cells;
-mod columns;
-mod decimals;
-mod dialect;
 mod exact;
 mod fast;
 mod header;

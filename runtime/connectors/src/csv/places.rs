@@ -3,6 +3,7 @@
 
 use super::index::Index;
 use crate::text::blocks::BLOCK;
+use crate::text::cells::Column;
 
 /// Fields of a row that are taken out together.
 const AT_ONCE: usize = 8;
@@ -18,15 +19,6 @@ pub(crate) struct Places {
     ends: Vec<u32>,
     /// Number of rows.
     rows: usize,
-}
-
-/// The fields of one column.
-#[derive(Clone, Copy)]
-pub(super) struct Column<'a> {
-    /// For each row where what stands before the field ends: its delimiter is between.
-    pub before: &'a [u32],
-    /// For each row where the field ends.
-    pub ends: &'a [u32],
 }
 
 impl Places {
@@ -70,7 +62,7 @@ impl Places {
     }
 
     /// The fields of one of the columns.
-    pub(super) fn column(&self, column: usize) -> Column<'_> {
+    pub(crate) fn column(&self, column: usize) -> Column<'_> {
         let of = |number: usize| &self.ends[number * self.rows..(number + 1) * self.rows];
         match column.checked_sub(self.first.max(1)) {
             Some(number) => Column { before: of(number), ends: of(number + 1) },
@@ -109,9 +101,9 @@ fn copy_of<const N: usize>(index: &Index, from: usize, count: usize, number: imp
 
 #[cfg(test)]
 mod tests {
-    use super::super::dialect::Dialect;
     use super::super::index::Ragged;
     use super::*;
+    use crate::text::dialect::Dialect;
 
     /// Columns taken out alone and together, of all rows and of some, stand where the rows' texts have them.
     #[test]

@@ -2,8 +2,6 @@
 
 use dfc_ir::Schema;
 
-use super::cells::{Cell, Cells};
-use super::dialect::Dialect;
 use super::header;
 use super::index::{self, Index, Ragged, has_quotes};
 use super::places::Places;
@@ -12,6 +10,8 @@ use crate::files::{COMPRESSIONS, ENCODINGS, InputFile};
 use crate::infer::Guess;
 use crate::options::OptionReader;
 use crate::schema::{field, sample, sampled};
+use crate::text::cells::{Cell, Cells};
+use crate::text::dialect::Dialect;
 use crate::text::pattern::Patterns;
 
 /// The start of a file, cut into its header and rows.
@@ -115,7 +115,7 @@ impl Start {
         let mut places = Places::default();
         for &(guess, column) in columns {
             places.take(&index, column, column, None, self.dialect.delimiter.len());
-            let cells = Cells::new(rows, &places, column, &self.dialect, has_quotes);
+            let cells = Cells::new(rows, places.column(column), &self.dialect, has_quotes);
             let guess = &mut guesses[guess];
             for row in 0..cells.len() {
                 match cells.cell(row) {

@@ -9,7 +9,6 @@ use dfc_batch::{Batch, RowError};
 use dfc_ir::plan::SinkSpec;
 use dfc_ir::{Schema, Type};
 
-use super::dialect::Dialect;
 use super::lines::{LineColumn, LineStyle, lines};
 use super::{exact, header};
 use crate::files::{
@@ -18,6 +17,7 @@ use crate::files::{
 };
 use crate::options::OptionReader;
 use crate::rows::shown;
+use crate::text::dialect::Dialect;
 use crate::text::format::{WriteText, writer};
 use crate::text::pattern::Patterns;
 use crate::text::sink::TextSink;

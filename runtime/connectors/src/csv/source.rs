@@ -8,9 +8,6 @@ use dfc_batch::{Batch, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Schema, Type};
 
-use super::cells::Cells;
-use super::columns::{self, ColumnContext};
-use super::dialect::Dialect;
 use super::exact;
 use super::header::{self, Layout};
 use super::index::{self, Index, Ragged};
@@ -20,6 +17,9 @@ use crate::files::{COMPRESSIONS, ENCODINGS};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
 use crate::rows::Faults;
+use crate::text::cells::Cells;
+use crate::text::columns::{self, ColumnContext};
+use crate::text::dialect::Dialect;
 use crate::text::pattern::Patterns;
 use crate::text::value::{DAMAGED, RAGGED};
 use crate::{Condition, ConnectError, Next, OpenContext, Positions, Reader, RowFilter, Source, SourceCounters};
@@ -178,13 +178,13 @@ impl Fields<'_> {
         let cx = ColumnContext {
             text: &self.chunk.text,
             utf8: self.utf8,
-            nulls: &csv.nulls,
+            nulls: Some(&csv.nulls),
             patterns: &csv.patterns,
             field: &csv.schema.fields[csv.projection[position]],
             position,
         };
         let data = self.chunk.text.as_slice();
-        let cells = Cells::new(data, self.places, column, &csv.dialect, self.has_quotes).of(passed);
+        let cells = Cells::new(data, self.places.column(column), &csv.dialect, self.has_quotes).of(passed);
         columns::parse(&cells, &cx, &mut self.faults)
     }
 }
@@ -277,12 +277,14 @@ impl CsvReader {
             let plural = |n: usize| if n == 1 { "" } else { "s" };
             let (fields, width) = (misfit.fields as usize, layout.width);
             let row = &chunk.text[start..exact::row_end(&chunk.text, start, &self.files.format.dialect).0];
-            // A header that was read with a delimiter that it hasn't is one field.
-            let other = [(b';', ";"), (b'\t', "\\t"), (b'|', "|")].into_iter().find(|(byte, _)| row.contains(byte));
+            // What is read with a delimiter that it hasn't is one field: the header, or this row.
+            let others = [(b';', ";"), (b'\t', "\\t"), (b'|', "|"), (b',', ",")];
+            let other = others.into_iter().find(|(byte, _)| {
+                let count = row.iter().filter(|in_row| *in_row == byte).count();
+                if width == 1 { count > 0 && *byte != b',' } else { fields == 1 && count + 1 == width }
+            });
             let cure = match other {
-                Some((_, other)) if width == 1 => {
-                    format!("if its fields stand apart by `{other}`: `delimiter: \"{other}\"`")
-                }
+                Some((_, other)) => format!("if its fields stand apart by `{other}`: `delimiter: \"{other}\"`"),
                 _ if fields < width => "`ragged: pad` fills missing fields with null".into(),
                 _ => "`ragged: truncate` drops surplus fields".into(),
             };

@@ -1,6 +1,8 @@
-//! JSON lines: one object a line, matched to fields by key. `scan` walks over the text of an object, `source` makes columns of it,
-//! `sink` writes.
+//! JSON lines: one object a line, matched to fields by key. `places` finds the values in a chunk's lines, `source` makes columns of
+//! them, by `line` where a line is out of the common; `scan` walks over the text of an object, `sink` writes.
 
+mod line;
+mod places;
 mod scan;
 mod schema;
 mod sink;

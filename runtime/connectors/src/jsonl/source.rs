@@ -1,22 +1,25 @@
 //! The JSON lines source: objects to columns of the projected fields.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arrow_array::ArrayRef;
 use dfc_batch::{Batch, ColumnBuilder, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
-use dfc_ir::{Field, Type, Value};
+use dfc_ir::{Field, Value};
 
-use super::scan;
+use super::line::{self, value};
+use super::places::{Part, Places};
 use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch, Whole};
 use crate::files::{COMPRESSIONS, Encoding};
 use crate::locate::{Chunk, ChunkRows};
 use crate::options::OptionReader;
-use crate::rows::{Fault, shown};
-use crate::text::value::{DAMAGED, MISFIT, bad_encoding, read, unexpected_null};
-use crate::text::{number, time};
+use crate::rows::Faults;
+use crate::text::cells::Cells;
+use crate::text::columns::{self, ColumnContext};
+use crate::text::pattern::Patterns;
+use crate::text::value::unexpected_null;
 use crate::{ConnectError, Next, OpenContext, Positions, Reader, Source, SourceCounters};
 
 /// Opens a JSON lines source.
@@ -43,9 +46,10 @@ pub(crate) fn open_with_chunk(
     Ok(Box::new(JsonSource { files: Arc::new(files) }))
 }
 
-struct Lines {
-    fields: Vec<Field>,
-    keys: HashMap<String, usize>,
+/// The fields that are read, and their keys.
+pub(super) struct Lines {
+    pub(super) fields: Vec<Field>,
+    pub(super) keys: HashMap<String, usize>,
 }
 
 impl Format for Lines {
@@ -95,7 +99,8 @@ struct JsonSource {
 
 impl Source for JsonSource {
     fn reader(&self, _task: usize) -> Result<Box<dyn Reader>, ConnectError> {
-        Ok(Box::new(JsonReader { files: self.files.clone(), turn: Turn::default() }))
+        let places = Places::new(&self.files.format.fields);
+        Ok(Box::new(JsonReader { files: self.files.clone(), turn: Turn::default(), places }))
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -126,6 +131,7 @@ impl Source for JsonSource {
 struct JsonReader {
     files: Arc<TextFiles<Lines>>,
     turn: Turn,
+    places: Places,
 }
 
 impl Reader for JsonReader {
@@ -138,160 +144,144 @@ impl Reader for JsonReader {
 }
 
 impl JsonReader {
-    fn parse(&self, chunk: Chunk, errors: &mut Vec<RowError>) -> Batch {
-        let format = &self.files.format;
-        let data = chunk.text.as_slice();
-        let guess = memchr::memchr_iter(b'\n', data).count() + 1;
-        let mut builders: Vec<ColumnBuilder> = format.fields.iter().map(|f| ColumnBuilder::new(&f.ty, guess)).collect();
-        let mut starts = Vec::with_capacity(guess);
-        let mut rejected = 0;
-        let mut texts: Vec<Option<&str>> = vec![None; format.fields.len()];
-        let mut values: Vec<Value> = Vec::with_capacity(format.fields.len());
-        for (start, end) in lines(data) {
-            let line = &data[start..end];
-            if is_blank(line) {
+    fn parse(&mut self, chunk: Chunk, errors: &mut Vec<RowError>) -> Batch {
+        let before = errors.len();
+        let batch = batch(&self.files.format, &mut self.places, chunk, errors);
+        let rejected = errors.len() - before;
+        self.files.counters.rows.fetch_add((batch.rows + rejected) as u64, Ordering::Relaxed);
+        batch
+    }
+}
+
+/// The rows of a chunk's lines; those that are none are told as errors, in their order.
+pub(super) fn batch(format: &Lines, places: &mut Places, chunk: Chunk, errors: &mut Vec<RowError>) -> Batch {
+    let data = chunk.text.as_slice();
+    let room = memchr::memchr_iter(b'\n', data).count() + 1;
+    let (mut lines, mut hard) = (Vec::with_capacity(room), Vec::new());
+    let is_text = std::str::from_utf8(data).is_ok();
+    places.clear(room);
+    let mut at = 0;
+    while at < data.len() {
+        let easy = if is_text { places.line(data, at, lines.len() - hard.len()) } else { None };
+        let end = easy.unwrap_or_else(|| memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |n| at + n));
+        if easy.is_some() || !is_blank(&data[at..end]) {
+            if easy.is_none() {
+                hard.push(lines.len());
+            }
+            lines.push((at, end));
+        }
+        at = end + 1;
+    }
+    let mut faults = Faults::default();
+    let easy = lines.len() - hard.len();
+    let fields = format.fields.iter().enumerate();
+    let columns: Vec<ArrayRef> = fields
+        .map(|(position, field)| column(&chunk, field, position, places.column(position, easy), &mut faults))
+        .collect();
+    let (columns, starts) = if hard.is_empty() && faults.is_empty() {
+        (columns, lines.iter().map(|(start, _)| *start as u32).collect())
+    } else {
+        with_hard_lines(format, &chunk, (columns, faults.rows()), (&lines, &hard), errors)
+    };
+    let rows = starts.len();
+    let row_end = |data: &[u8], start: usize| memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |n| start + n);
+    let seq = chunk.seq;
+    let locate = Arc::new(ChunkRows { chunk, starts, row_end });
+    Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }
+}
+
+/// A field's values out of lines that were walked over with ease. Rows in `faults` are to be read anew, alone.
+fn column(
+    chunk: &Chunk,
+    field: &Field,
+    position: usize,
+    (starts, ends): (&[u32], &[u32]),
+    faults: &mut Faults,
+) -> ArrayRef {
+    let data = chunk.text.as_slice();
+    if Part::of(&field.ty.ty) == Part::Text {
+        let patterns = Patterns::default();
+        let cx = ColumnContext { text: &chunk.text, utf8: true, nulls: None, patterns: &patterns, field, position };
+        return columns::parse(&Cells::bare(data, starts, ends), &cx, faults);
+    }
+    // What is told as an error leaves a hole, which goes with its row.
+    let mut builder = ColumnBuilder::new(&field.ty.with_nullable(true), starts.len());
+    for (row, (start, end)) in starts.iter().zip(ends).enumerate() {
+        let text = data.get(*start as usize..*end as usize).map(std::str::from_utf8);
+        let read = match text {
+            Some(Ok(text)) => value(text, &field.ty.ty),
+            Some(Err(_)) | None => Ok(Value::Null),
+        };
+        match read {
+            Ok(value) if !value.is_null() => builder.push(&value),
+            Ok(_) if field.ty.nullable => builder.push_null(),
+            Ok(_) => {
+                faults.push(row, position, None, unexpected_null(&field.ty.ty));
+                builder.push_null();
+            }
+            Err(fault) => {
+                faults.push(row, position, None, fault);
+                builder.push_null();
+            }
+        }
+    }
+    builder.finish()
+}
+
+/// Puts the lines in between that have to be read alone: the hard ones, and those at which the easy reading has found a fault. The columns,
+/// and where their rows start.
+fn with_hard_lines(
+    format: &Lines,
+    chunk: &Chunk,
+    (easy, faulty): (Vec<ArrayRef>, Vec<u32>),
+    (lines, hard): (&[(usize, usize)], &[usize]),
+    errors: &mut Vec<RowError>,
+) -> (Vec<ArrayRef>, Vec<u32>) {
+    let data = chunk.text.as_slice();
+    let alone = hard.len() + faulty.len();
+    let mut builders: Vec<ColumnBuilder> = format.fields.iter().map(|f| ColumnBuilder::new(&f.ty, alone)).collect();
+    let mut texts: Vec<Option<&str>> = vec![None; format.fields.len()];
+    let mut values: Vec<Value> = Vec::with_capacity(format.fields.len());
+    let (mut order, mut starts) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
+    let (mut hard, mut faulty) = (hard.iter().peekable(), faulty.iter().peekable());
+    let (mut row, mut read_alone) = (0, 0);
+    for (number, &(start, end)) in lines.iter().enumerate() {
+        if hard.next_if_eq(&&number).is_none() {
+            row += 1;
+            if faulty.next_if_eq(&&(row as u32 - 1)).is_none() {
+                order.push((0, row - 1));
+                starts.push(start as u32);
                 continue;
             }
-            values.clear();
-            match row(line, format, &mut texts, &mut values) {
-                Ok(()) => {
-                    starts.push(start as u32);
-                    builders.iter_mut().zip(&values).for_each(|(builder, value)| builder.push(value));
-                }
-                Err((field, fault)) => {
-                    rejected += 1;
-                    errors.push(RowError {
-                        place: Some(chunk.place(start)),
-                        raw: Some(chunk.raw(start, end)),
-                        field: field.map(str::to_string),
-                        value: fault.value,
-                        ..RowError::new(fault.code, fault.rule)
-                    });
-                }
-            }
         }
-        let rows = starts.len();
-        self.files.counters.rows.fetch_add((rows + rejected) as u64, Ordering::Relaxed);
-        let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
-        let (seq, locate) = (
-            chunk.seq,
-            Arc::new(ChunkRows {
-                chunk: chunk.clone(),
-                starts,
-                row_end: |data: &[u8], start: usize| {
-                    memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |n| start + n)
-                },
+        values.clear();
+        match line::row(&data[start..end], format, &mut texts, &mut values) {
+            Ok(()) => {
+                order.push((1, read_alone));
+                read_alone += 1;
+                starts.push(start as u32);
+                builders.iter_mut().zip(&values).for_each(|(builder, value)| builder.push(value));
+            }
+            Err((field, fault)) => errors.push(RowError {
+                place: Some(chunk.place(start)),
+                raw: Some(chunk.raw(start, end)),
+                field: field.map(str::to_string),
+                value: fault.value,
+                ..RowError::new(fault.code, fault.rule)
             }),
-        );
-        Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }
+        }
     }
+    let alone = builders.into_iter().map(ColumnBuilder::finish);
+    let together = |(easy, alone): (ArrayRef, ArrayRef)| dfc_batch::interleave(&[&easy, &alone], &order);
+    (easy.into_iter().zip(alone).map(together).collect(), starts)
 }
 
-/// The values of one line; on failure the field's outside name and what is wrong.
-fn row<'a, 'f>(
-    line: &'a [u8],
-    format: &'f Lines,
-    texts: &mut Vec<Option<&'a str>>,
-    values: &mut Vec<Value<'a>>,
-) -> Result<(), (Option<&'f str>, Fault)> {
-    let Ok(line) = std::str::from_utf8(line) else {
-        let fault = bad_encoding(line);
-        return Err((None, Fault { rule: "the line is no UTF-8 text, which JSON must be".into(), ..fault }));
-    };
-    texts.iter_mut().for_each(|text| *text = None);
-    let count = format.fields.len();
-    // Lines mostly have the same keys in the same order.
-    let mut next = 0;
-    let walked = scan::object(line, |key, value| {
-        let inner = &key[1..key.len() - 1];
-        let found = if next < count && inner == format.fields[next].external_name() {
-            Some(next)
-        } else if inner.contains('\\') {
-            serde_json::from_str::<String>(key).ok().and_then(|key| format.keys.get(&key).copied())
-        } else {
-            format.keys.get(inner).copied()
-        };
-        if let Some(at) = found {
-            // Of equal keys the last one counts.
-            texts[at] = Some(value);
-            next = at + 1;
-        }
-    });
-    if let Err(error) = walked {
-        let rule = format!("the line is no JSON object: byte {}: {}", error.at + 1, error.why);
-        return Err((
-            None,
-            Fault {
-                code: DAMAGED,
-                rule,
-                value: Some(shown(&line.as_bytes()[error.at.min(line.len())..])).filter(|v| !v.is_empty()),
-            },
-        ));
-    }
-    for (field, text) in format.fields.iter().zip(texts.iter()) {
-        let value = value(text.unwrap_or("null"), &field.ty.ty).and_then(|value| {
-            if value.is_null() && !field.ty.nullable {
-                let mut fault = unexpected_null(&field.ty.ty);
-                if text.is_none() {
-                    fault.rule = format!("the key is missing, and {} is never null; `{0}?` takes nulls", field.ty.ty);
-                }
-                return Err(fault);
-            }
-            Ok(value)
-        });
-        values.push(value.map_err(|fault| (Some(field.external_name()), fault))?);
-    }
-    Ok(())
-}
-
-/// The value of a JSON text, which is well formed. The rules are those of `dfc_eval`'s JSON; the common forms are read here directly.
-fn value<'a>(json: &'a str, ty: &Type) -> Result<Value<'a>, Fault> {
-    if json == "null" {
-        return Ok(Value::Null);
-    }
-    if matches!(ty, Type::Json) {
-        return Ok(Value::str(json));
-    }
-    if matches!(ty, Type::List(_) | Type::Record(_)) {
-        return read(json.as_bytes(), ty, None);
-    }
-    let text = match json.as_bytes().first() {
-        Some(b'"') if !json.contains('\\') => Cow::Borrowed(&json[1..json.len() - 1]),
-        Some(b'"') => match serde_json::from_str::<String>(json) {
-            Ok(text) => Cow::Owned(text),
-            Err(_) => {
-                let rule = "the string holds half of a surrogate pair, which is no character".to_string();
-                return Err(Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) });
-            }
-        },
-        Some(b'{' | b'[') if !matches!(ty, Type::String) => {
-            let rule = format!("`{}` is no {ty}: a single value is expected", shown(json.as_bytes()));
-            return Err(Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) });
-        }
-        Some(b't' | b'f') if matches!(ty, Type::Bool) => return Ok(Value::Bool(json == "true")),
-        // A number or a word: only numbers, bools and texts can be made of it.
-        _ if ty.is_numeric() || matches!(ty, Type::String) => Cow::Borrowed(json),
-        _ => {
-            let wanted = if matches!(ty, Type::Bool) { "`true` or `false`" } else { "a string" };
-            let rule = format!("`{json}` is no {ty}: {wanted} is expected");
-            return Err(Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) });
-        }
-    };
-    let bytes = text.as_bytes();
-    let fast = match ty {
-        Type::String => return Ok(Value::Str(text)),
-        Type::Int(int) => {
-            number::int64(bytes).map(i128::from).filter(|n| ((*int).min()..=(*int).max()).contains(n)).map(Value::Int)
-        }
-        Type::Float64 => number::float64(bytes).map(Value::Float),
-        Type::Decimal(p, s) => number::wide_decimal(bytes, *s, 10i128.pow(u32::from(*p))).map(Value::Decimal),
-        Type::Date => time::date(bytes).map(Value::Date),
-        Type::DateTime => time::datetime(bytes).map(Value::DateTime),
-        Type::Timestamp => time::timestamp(bytes).map(Value::Timestamp),
-        _ => None,
-    };
-    match fast {
-        Some(value) => Ok(value),
-        None => read(bytes, ty, None),
-    }
+/// All lines read alone, for tests: the columns, and where their rows start.
+#[cfg(test)]
+pub(super) fn line_by_line(format: &Lines, chunk: &Chunk, errors: &mut Vec<RowError>) -> (Vec<ArrayRef>, Vec<u32>) {
+    let data = chunk.text.as_slice();
+    let lines: Vec<(usize, usize)> = lines(data).filter(|(start, end)| !is_blank(&data[*start..*end])).collect();
+    let none = format.fields.iter().map(|f| ColumnBuilder::new(&f.ty, 0).finish()).collect();
+    let hard: Vec<usize> = (0..lines.len()).collect();
+    with_hard_lines(format, chunk, (none, Vec::new()), (&lines, &hard), errors)
 }

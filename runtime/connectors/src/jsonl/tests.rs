@@ -3,7 +3,9 @@
 use dfc_ir::{DataType, Field, Schema, Type, Value};
 use proptest::prelude::*;
 
-use super::source::open_with_chunk;
+use super::places::Places;
+use super::source::{Lines, batch as batch_of, line_by_line, open_with_chunk};
+use crate::locate::Chunk;
 use crate::testing::*;
 
 fn nested() -> Schema {
@@ -136,6 +138,109 @@ proptest! {
         // UTF-16's mark is refused when the file is opened.
         if let Ok(source) = open_with_chunk(&spec, &context(), Some(chunk)) {
             drain(&*source, &schema).unwrap();
+        }
+    }
+}
+
+/// A member of an object: keys that are wanted, others, and such as are written in an odd way; values of every form, some of which fit.
+fn member() -> impl Strategy<Value = String> {
+    let key = prop_oneof![
+        8 => prop::sample::select(vec!["id", "s", "at", "ts", "d", "w", "x", "ok", "raw", "items", "u"]).prop_map(|key| format!("\"{key}\"")),
+        2 => prop::sample::select(vec!["\"other\"", "\"\"", "\"i\\u0064\"", "\"k\u{e4}\"", "id", "\"id"]).prop_map(String::from),
+    ];
+    let value = prop::sample::select(vec![
+        "0",
+        "7",
+        "-12",
+        "128",
+        "01",
+        "-",
+        "1.5",
+        "1.50",
+        "1.",
+        ".5",
+        "1e3",
+        "1E-2",
+        "1e",
+        "12345678901234567890",
+        "0.001",
+        "18446744073709551615",
+        "null",
+        "nul",
+        "true",
+        "false",
+        "True",
+        "\"\"",
+        "\"7\"",
+        "\"1.25\"",
+        "\"a\"",
+        "\"true\"",
+        "\"null\"",
+        "\"a longer text than a view holds\"",
+        "\"h\u{e9}llo w\u{f6}rld \u{1f600}\"",
+        "\"a\\nb\"",
+        "\"\\ud800\"",
+        "\"\\q\"",
+        "\"a\tb\"",
+        "\"open",
+        "\"2026-01-31\"",
+        "\"2026-02-30\"",
+        "\"2026-01-31T10:00:00\"",
+        "\"2026-01-31T10:00:00.5Z\"",
+        "\"2026-01-31T10:00:00+02:00\"",
+        "[]",
+        "[{}]",
+        "[{\"sku\": \"x\", \"n\": 1}]",
+        "{\"a\": [1, \"}\"]}",
+        "{",
+        "[1,]",
+        "{\"a\" 1}",
+    ]);
+    let blank = prop::sample::select(vec!["", "", "", " ", "\t", "  "]);
+    (key, blank.clone(), blank, value).prop_map(|(key, a, b, value)| format!("{key}{a}:{b}{value}"))
+}
+
+/// A line: an object, or what isn't one.
+fn line() -> impl Strategy<Value = String> {
+    let separator = prop::sample::select(vec![",", ",", ", ", " , ", " "]);
+    let object = (prop::collection::vec(member(), 0..7), separator).prop_map(|(members, by)| members.join(by)).boxed();
+    prop_oneof![
+        12 => object.clone().prop_map(|inner| format!("{{{inner}}}")),
+        2 => object.clone().prop_map(|inner| format!(" {{ {inner} }} \r")),
+        1 => object.prop_map(|inner| format!("{{{inner}")),
+        1 => prop::sample::select(vec!["", "  ", "\r", "[1]", "{} {}", "{}x", "null"]).prop_map(String::from),
+    ]
+}
+
+proptest! {
+    /// Lines that are walked over with ease give what each gives alone: rows, errors, and their places. Lines mostly look like the one before.
+    #[test]
+    fn easy_lines_are_read_as_each_alone(lines in prop::collection::vec((line(), 1usize..4), 0..60), ends in any::<bool>(), strict in any::<bool>()) {
+        let id = if strict { "id: int8" } else { "id: int8?" };
+        let mut schema = schema(
+            &format!("{id}; s: string?; at: date?; ts: timestamp?; d: decimal(4,2)?; w: decimal(25,3)?; x: float64?; ok: bool?; raw: json?; u: uint64?"),
+        );
+        schema.fields.push(nested().fields.pop().unwrap());
+        let lines: Vec<String> = lines.into_iter().flat_map(|(line, times)| std::iter::repeat_n(line, times)).collect();
+        let content = lines.join("\n") + if ends { "\n" } else { "" };
+        let keys = schema.fields.iter().enumerate().map(|(at, field)| (field.external_name().to_string(), at)).collect();
+        let format = Lines { fields: schema.fields.clone(), keys };
+        let chunk = Chunk { seq: 3, text: content.into_bytes().into(), file: "t".into(), offset: Some(10), line: 5 };
+        let (mut errors, mut expected_errors) = (Vec::new(), Vec::new());
+        let (columns, starts) = line_by_line(&format, &chunk, &mut expected_errors);
+        let got = batch_of(&format, &mut Places::new(&format.fields), chunk, &mut errors);
+        prop_assert_eq!(got.rows, starts.len());
+        prop_assert_eq!(errors, expected_errors);
+        for (position, field) in schema.fields.iter().enumerate() {
+            prop_assert_eq!(got.columns[position].data_type(), columns[position].data_type());
+            for row in 0..got.rows {
+                let value = |columns: &[arrow_array::ArrayRef]| dfc_batch::value_at(&columns[position], &field.ty.ty, row).into_owned();
+                prop_assert_eq!(value(&got.columns), value(&columns), "{} of row {}", &field.name, row);
+            }
+        }
+        let places = |row: usize| got.origin.as_ref().map(|origin| origin.locate.place(row).offset);
+        for (row, start) in starts.iter().enumerate() {
+            prop_assert_eq!(places(row), Some(Some(10 + u64::from(*start))));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::dialect::Dialect;
 use super::super::sink::{CsvEncoder, CsvStyle};
 use super::super::{exact, fast, index};
 use crate::options::OptionReader;
 use crate::testing::*;
+use crate::text::dialect::Dialect;
 use crate::{Condition, Next, OpenContext, RowFilter};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::ops::Mul;
 
+use super::blocks::{BLOCK, Bounds, MOST_DECIMALS, Numbers};
 use super::columns::Fast;
-use crate::text::blocks::{BLOCK, Bounds, MOST_DECIMALS, Numbers};
 
 /// Decimals, whose texts mostly have as many decimals as one another: as the type, or fewer.
 pub(super) struct Decimals<F> {

@@ -2,10 +2,21 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{BLOCK, Bounds};
 use super::dialect::Dialect;
-use super::places::{Column, Places};
-use crate::text::blocks::{BLOCK, Bounds};
-use crate::text::window::{any, window};
+use super::window::{any, window};
+
+/// Where the fields of one column stand.
+#[derive(Clone, Copy)]
+pub(crate) struct Column<'a> {
+    /// For each row where what stands before the field ends: its delimiter is between.
+    pub before: &'a [u32],
+    /// For each row where the field ends.
+    pub ends: &'a [u32],
+}
+
+/// What nothing separates, quotes or hides.
+static BARE: Dialect = Dialect { delimiter: Vec::new(), quote: None, escape: 0, comment: None, trim: false };
 
 /// The fields of one column.
 #[derive(Clone, Copy)]
@@ -47,22 +58,21 @@ pub(crate) enum Form {
 }
 
 impl<'a> Cells<'a> {
-    /// Column `column` of the file (not of the projection), one of those that were taken out.
-    pub(crate) fn new(
-        data: &'a [u8],
-        places: &'a Places,
-        column: usize,
-        dialect: &'a Dialect,
-        has_quotes: bool,
-    ) -> Self {
+    /// Fields that stand there in a delimited text.
+    pub(crate) fn new(data: &'a [u8], places: Column<'a>, dialect: &'a Dialect, has_quotes: bool) -> Self {
         Cells {
             data,
-            places: places.column(column),
+            places,
             delimiter: dialect.delimiter.len() as u32,
             rows: None,
             dialect,
             dressed: has_quotes || dialect.trim,
         }
+    }
+
+    /// Fields that are the text between these bounds; one that ends before it starts isn't there.
+    pub(crate) fn bare(data: &'a [u8], starts: &'a [u32], ends: &'a [u32]) -> Self {
+        Cells::new(data, Column { before: starts, ends }, &BARE, false)
     }
 
     /// Only these rows of the chunk were taken out: here they are numbered anew.

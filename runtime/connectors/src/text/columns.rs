@@ -15,13 +15,13 @@ use dfc_batch::{ColumnBuilder, arrow_type};
 use dfc_ir::types::IntType;
 use dfc_ir::{DataType, Field, Type, Value};
 
+use super::blocks::{self, BLOCK, Bounds, Numbers};
 use super::cells::{Cell, Cells, Form};
 use super::decimals::Decimals;
+use super::pattern::Patterns;
+use super::value::{DAMAGED, bad_encoding, read, unexpected_null};
+use super::{number, time};
 use crate::rows::{Fault, Faults, shown};
-use crate::text::blocks::{self, BLOCK, Bounds, Numbers};
-use crate::text::pattern::Patterns;
-use crate::text::value::{DAMAGED, bad_encoding, read, unexpected_null};
-use crate::text::{number, time};
 
 /// What the parsing of a column needs to know.
 pub(crate) struct ColumnContext<'a> {
@@ -29,8 +29,8 @@ pub(crate) struct ColumnContext<'a> {
     pub text: &'a Buffer,
     /// The whole chunk is UTF-8.
     pub utf8: bool,
-    /// The text that stands for null.
-    pub nulls: &'a [u8],
+    /// The text that stands for null, if one does.
+    pub nulls: Option<&'a [u8]>,
     /// Forms of dates and times.
     pub patterns: &'a Patterns,
     /// The field.
@@ -196,8 +196,8 @@ where
 {
     let mut values: Vec<T::Native> = Vec::with_capacity(cells.len());
     let mut valid = Validity::new(&cx.field.ty, cells.len());
-    let (data, nulls) = (cells.data(), (!cx.nulls.is_empty()).then_some(cx.nulls));
-    let empty_is_null = cx.field.ty.nullable && cx.nulls.is_empty();
+    let (data, nulls) = (cells.data(), cx.nulls.filter(|nulls| !nulls.is_empty()));
+    let (nullable, empty_is_null) = (cx.field.ty.nullable, cx.nulls == Some(b""));
     let mut block = [T::Native::default(); BLOCK];
     cells.blocks(|first, count, bounds| {
         let all = !0 >> (BLOCK - count);
@@ -211,7 +211,8 @@ where
         while rest != 0 {
             let k = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            if empty_is_null && text(k) == Some(b"") {
+            // What isn't there, or is empty.
+            if nullable && text(k).map_or(true, |text| empty_is_null && text.is_empty()) {
                 null |= 1 << k;
                 block[k] = T::Native::default();
                 continue;
@@ -254,7 +255,7 @@ fn slow(cells: &Cells, cx: &ColumnContext, row: usize) -> Result<Option<Value<'s
     match cells.cell(row) {
         Cell::Missing if ty.nullable => Ok(None),
         Cell::Missing => Err(unexpected_null(&ty.ty)),
-        Cell::Plain(text) if text == cx.nulls => {
+        Cell::Plain(text) if Some(text) == cx.nulls => {
             if ty.nullable {
                 Ok(None)
             } else {
@@ -312,14 +313,15 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
     let mut valid = Validity::new(ty, cells.len());
     let mut beside: Vec<u8> = Vec::new();
     let (mut in_chunk, simple) = (false, cx.utf8 && !is_json);
+    let (empty_is_null, has_words) = (cx.nulls == Some(b""), cx.nulls.is_some_and(|nulls| !nulls.is_empty()));
     let mut block = [0; BLOCK];
     cells.blocks(|first, count, bounds| {
         let mut undone = !0 >> (BLOCK - count);
         let mut null = 0;
-        if simple && (!ty.nullable || cx.nulls.is_empty()) && !cells.dialect.trim {
+        if simple && (!ty.nullable || !has_words) && !cells.dialect.trim {
             let quote = if cells.dressed { cells.dialect.quote } else { None };
             let (not_plain, empty, longest) = plain_views(data, bounds, quote, &mut block);
-            null = if ty.nullable { empty & undone } else { 0 };
+            null = if ty.nullable && empty_is_null { empty & undone } else { 0 };
             undone &= not_plain & !null;
             in_chunk |= longest > INLINE;
         }
@@ -329,7 +331,7 @@ fn text(cells: &Cells, cx: &ColumnContext, faults: &mut Faults, accepts: impl Fn
             let (start, end) = (bounds.starts[k] as usize, bounds.ends[k] as usize);
             if simple && start <= end {
                 let inner = match cells.form(start, end) {
-                    Form::Plain if ty.nullable && &data[start..end] == cx.nulls => {
+                    Form::Plain if ty.nullable && Some(&data[start..end]) == cx.nulls => {
                         null |= 1 << k;
                         block[k] = 0;
                         continue;
@@ -435,8 +437,8 @@ fn any_text<'a>(
     let text = match cells.cell(row) {
         Cell::Missing if ty.nullable => return Ok(None),
         Cell::Missing => return Err(unexpected_null(&ty.ty)),
-        Cell::Plain(text) if text == cx.nulls && ty.nullable => return Ok(None),
-        Cell::Plain(text) if text == cx.nulls && ty.ty == Type::Json => return Err(unexpected_null(&ty.ty)),
+        Cell::Plain(text) if Some(text) == cx.nulls && ty.nullable => return Ok(None),
+        Cell::Plain(text) if Some(text) == cx.nulls && ty.ty == Type::Json => return Err(unexpected_null(&ty.ty)),
         Cell::Plain(text) => Cow::Borrowed(text),
         Cell::Quoted(text) => text,
         Cell::Damaged(text) => return Err(damaged(text)),
