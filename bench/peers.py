@@ -13,7 +13,7 @@ from compare import QUERIES, TABLES  # noqa: E402
 
 PEER, WORKLOAD, DATA, TARGET = sys.argv[1:5]
 THREADS = int(os.environ.get("THREADS", "2"))
-SOURCE = "parquet" if WORKLOAD == "q1_parquet" else "csv"
+SOURCE = WORKLOAD.removeprefix("q1_") if WORKLOAD.startswith("q1_") else "csv"
 FORMAT = "parquet" if WORKLOAD == "to_parquet" else "csv"
 SQL = "" if WORKLOAD == "start" else QUERIES[WORKLOAD][0]
 
@@ -25,8 +25,12 @@ def duckdb():
     con = engine.connect()
     con.execute(f"set threads to {THREADS}; set preserve_insertion_order = false")
     for name, columns in TABLES.items():
-        if SOURCE == "csv":
-            spec = "{" + ", ".join(f"'{c}': '{t}'" for c, t in columns.items()) + "}"
+        spec = "{" + ", ".join(f"'{c}': '{t}'" for c, t in columns.items()) + "}"
+        if SOURCE == "jsonl":
+            if name != "lineitem":
+                continue
+            source = f"read_json('{DATA}/{name}.jsonl', format='newline_delimited', columns={spec})"
+        elif SOURCE == "csv":
             source = f"read_csv('{DATA}/{name}.csv', header=true, delim=',', quote='\"', columns={spec})"
         else:
             source = f"'{DATA}/{name}.parquet'"
@@ -68,7 +72,10 @@ def datafusion():
         if SOURCE == "csv":
             schema = pa.schema([(c, types[t]) for c, t in columns.items()])
             context.register_csv(name, f"{DATA}/{name}.csv", schema=schema, has_header=True)
-        else:
+        elif SOURCE == "jsonl" and name == "lineitem":
+            schema = pa.schema([(c, types[t]) for c, t in columns.items()])
+            context.register_json(name, f"{DATA}/{name}.jsonl", schema=schema, file_extension=".jsonl")
+        elif SOURCE == "parquet":
             context.register_parquet(name, f"{DATA}/{name}.parquet")
     options = "'format.has_header' 'true'" if FORMAT == "csv" else "'format.compression' 'zstd(3)'"
     context.sql(f"copy ({SQL}) to '{TARGET}' stored as {FORMAT} options ({options})").collect()
@@ -83,7 +90,7 @@ def clickhouse():
     sql = SQL.replace("count(*)", "count()")
     for name, columns in TABLES.items():
         spec = ", ".join(f"{c} {types[t]}" for c, t in columns.items())
-        form = "CSVWithNames" if SOURCE == "csv" else "Parquet"
+        form = {"csv": "CSVWithNames", "jsonl": "JSONEachRow", "parquet": "Parquet"}[SOURCE]
         for word in ("from", "join"):
             source = f"{word} file('{DATA}/{name}.{SOURCE}', {form}, '{spec}') as {name}"
             sql = sql.replace(f"{word} {name}", source)

@@ -50,8 +50,8 @@ QUERIES = {
         from orders left join customer on o_custkey = c_custkey where o_orderstatus <> 'P'""", False),
     "to_parquet": ("select * from lineitem", True),
 }
-# The same question to the same rows in another format.
-QUERIES["q1_parquet"] = QUERIES["q1"]
+# The same question to the same rows in other formats.
+QUERIES["q1_parquet"] = QUERIES["q1_jsonl"] = QUERIES["q1"]
 
 
 def main():

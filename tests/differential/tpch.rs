@@ -43,6 +43,14 @@ fn the_interpreter_gives_the_same_answers() {
 }
 
 #[test]
+fn json_lines_give_the_same_answers() {
+    python::script("to_jsonl.py", &[&python::tpch("0.01").display().to_string()]);
+    for extra in [["--parallelism", "1"], ["--parallelism", "3"], ["--engine", "interpreter"]] {
+        compare("0.01", "q1_jsonl", &extra);
+    }
+}
+
+#[test]
 fn scale_one_answers_equal_duckdbs() {
     for workload in WORKLOADS {
         compare("1", workload, &["--parallelism", "2"]);

@@ -212,7 +212,7 @@ where
             let k = rest.trailing_zeros() as usize;
             rest &= rest - 1;
             // What isn't there, or is empty.
-            if nullable && text(k).map_or(true, |text| empty_is_null && text.is_empty()) {
+            if nullable && text(k).is_none_or(|text| empty_is_null && text.is_empty()) {
                 null |= 1 << k;
                 block[k] = T::Native::default();
                 continue;
