@@ -2,6 +2,8 @@
 //!
 //! Numbers are read from their digits, so that 64-bit integers and decimals are exact.
 
+use std::borrow::Cow;
+
 use dfc_ir::{DataType, Type, Value};
 
 use crate::parse::{parse_value, shorten};
@@ -86,6 +88,30 @@ pub(crate) fn parse_text(text: &str, ty: &Type) -> Result<Value<'static>, EvalEr
     read(&text[start..end], ty)
 }
 
+/// As [`parse_value`] of a JSON text, of one that is known to be well formed and to have no blanks around it.
+pub fn read_json(json: &str, ty: &Type) -> Result<Value<'static>, EvalError> {
+    read(json, ty)
+}
+
+/// The first byte from `at` on that a JSON string doesn't hold as it is: a quote, a backslash or a control character.
+#[inline(always)]
+pub fn special_in_string(text: &[u8], mut at: usize) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    // Has the highest bit of the first byte that is zero, maybe those of some behind it.
+    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & (LOW << 7);
+    while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        let word = u64::from_le_bytes(*bytes);
+        let (quotes, escapes) = (word ^ (LOW * b'"' as u64), word ^ (LOW * b'\\' as u64));
+        let found = zeros(quotes) | zeros(escapes) | zeros(word & (LOW * 0xe0));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = text.get(at..)?;
+    rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20)).map(|n| at + n)
+}
+
 /// A JSON value that is known to be well formed, as a value of `ty`.
 fn read(json: &str, ty: &Type) -> Result<Value<'static>, EvalError> {
     let mismatch =
@@ -136,9 +162,12 @@ fn read_as(json: &str, ty: &DataType, what: impl Fn() -> String) -> Result<Value
 }
 
 /// The content of a well-formed JSON string. A lone surrogate becomes U+FFFD.
-fn unquote(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
+fn unquote(json: &str) -> Cow<'_, str> {
     let mut rest = &json[1..json.len() - 1];
+    if !rest.contains('\\') {
+        return Cow::Borrowed(rest);
+    }
+    let mut out = String::with_capacity(json.len());
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         let escape = rest.as_bytes()[at + 1];
@@ -167,7 +196,7 @@ fn unquote(json: &str) -> String {
         }
     }
     out.push_str(rest);
-    out
+    Cow::Owned(out)
 }
 
 /// Steps over JSON text.
@@ -253,6 +282,7 @@ impl<'t> Reader<'t> {
             return Err("a string is expected");
         }
         loop {
+            self.at = special_in_string(self.text.as_bytes(), self.at).unwrap_or(self.text.len());
             match self.peek() {
                 None => return Err("a string has no end"),
                 Some(b'"') => break,
@@ -270,8 +300,7 @@ impl<'t> Reader<'t> {
                         _ => return Err("an unknown escape in a string"),
                     }
                 }
-                Some(0..0x20) => return Err("a control character in a string"),
-                Some(_) => {}
+                Some(_) => return Err("a control character in a string"),
             }
             self.at += 1;
         }
@@ -318,7 +347,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The next key and value of a well-formed object.
-    fn member(&mut self) -> Option<(String, &'t str)> {
+    fn member(&mut self) -> Option<(Cow<'t, str>, &'t str)> {
         self.blanks();
         self.take(b',');
         self.blanks();

@@ -19,6 +19,7 @@ pub use cast::{can_cast, cast_value};
 pub use compare::compare;
 pub use evaluate::{eval, eval_constant};
 pub use format::{format_value, push_value};
+pub use json::{read_json, special_in_string};
 pub use parse::parse_value;
 
 use dfc_ir::{Site, Value};

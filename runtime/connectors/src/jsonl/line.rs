@@ -76,7 +76,8 @@ pub(super) fn value<'a>(json: &'a str, ty: &Type) -> Result<Value<'a>, Fault> {
         return Ok(Value::str(json));
     }
     if matches!(ty, Type::List(_) | Type::Record(_)) {
-        return read(json.as_bytes(), ty, None);
+        let fault = |rule: String| Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) };
+        return dfc_eval::read_json(json, ty).map_err(|error| fault(error.message));
     }
     let text = match json.as_bytes().first() {
         Some(b'"') if !json.contains('\\') => Cow::Borrowed(&json[1..json.len() - 1]),

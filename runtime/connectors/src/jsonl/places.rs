@@ -1,9 +1,10 @@
 //! Where the values of the fields stand in a chunk's lines. Lines mostly have the same keys in the same order: the key that followed
-//! another last time is looked for behind it first, and only another one is looked up. A line that isn't walked over with ease (a key or
-//! a wanted text with escapes, anything that is no JSON) is left to the reading of single lines, which also says what is wrong.
+//! another last time is looked for behind it first, and only another one is looked up. A line that isn't walked over with ease (a key
+//! with escapes, anything that is no JSON) is left to the reading of single lines, which also says what is wrong.
 
 use std::collections::HashMap;
 
+use arrow_buffer::Buffer;
 use dfc_ir::{Field, Type};
 
 use super::scan;
@@ -55,6 +56,8 @@ pub(super) struct Places {
     /// For each field, for each line: its first byte, and the one behind its last.
     starts: Vec<u32>,
     ends: Vec<u32>,
+    /// Contents of strings with escapes, which stand nowhere in the chunk.
+    beside: Vec<u8>,
 }
 
 impl Places {
@@ -71,6 +74,7 @@ impl Places {
             room: 0,
             starts: Vec::new(),
             ends: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -80,6 +84,15 @@ impl Places {
         let cells = lines * self.fields.len();
         self.starts.resize(cells, 0);
         self.ends.resize(cells, 0);
+        self.beside.clear();
+    }
+
+    /// The text in which the values stand: the chunk's, and behind it what is beside it.
+    pub(super) fn text(&self, chunk: &Buffer) -> Buffer {
+        match self.beside.is_empty() {
+            true => chunk.clone(),
+            false => Buffer::from_vec([chunk.as_slice(), &self.beside].concat()),
+        }
     }
 
     /// Starts and ends of a field's values in so many lines. One that ends before it starts isn't there, or null.
@@ -160,6 +173,14 @@ impl Places {
         Some(self.known.len() - 1)
     }
 
+    /// Writes a string's content beside a chunk of so many bytes: where it would stand behind that. `None`: it holds half of a surrogate pair.
+    fn unescape(&mut self, json: &[u8], chunk: usize) -> Option<(usize, usize)> {
+        let text: String = serde_json::from_slice(json).ok()?;
+        let start = chunk + self.beside.len();
+        self.beside.extend_from_slice(text.as_bytes());
+        Some((start, start + text.len()))
+    }
+
     /// Walks over the value that stands there, and notes it for its field.
     fn value(&mut self, data: &[u8], at: usize, field: Option<(usize, Part)>, number: usize) -> Option<usize> {
         let (mut inner, mut is_null) = (None, false);
@@ -169,8 +190,13 @@ impl Places {
                     inner = Some((at + 1, end));
                     end + 1
                 }
-                (None, Some((_, Part::Text))) => return None,
-                (None, _) => scan::value_end(data, at)?,
+                (None, field) => {
+                    let end = scan::value_end(data, at)?;
+                    if let Some((_, Part::Text)) = field {
+                        inner = Some(self.unescape(&data[at..end], data.len())?);
+                    }
+                    end
+                }
             },
             b'-' | b'0'..=b'9' => number_end(data, at)?,
             b'n' => {
@@ -214,25 +240,8 @@ fn word_end(data: &[u8], at: usize, word: &[u8]) -> Option<usize> {
 
 /// The quote that ends a string whose text starts there and has no escapes.
 #[inline(always)]
-fn string_end(data: &[u8], mut at: usize) -> Option<usize> {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    // Has the highest bit of the first byte that is zero, maybe those of some behind it.
-    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & (LOW << 7);
-    let last = loop {
-        let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk()) else {
-            let rest = data.get(at..)?;
-            break at + rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
-        };
-        let word = u64::from_le_bytes(*bytes);
-        let (quotes, escapes) = (word ^ (LOW * b'"' as u64), word ^ (LOW * b'\\' as u64));
-        let controls = word & (LOW * 0xe0);
-        let found = zeros(quotes) | zeros(escapes) | zeros(controls);
-        if found != 0 {
-            break at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    };
-    (data[last] == b'"').then_some(last)
+fn string_end(data: &[u8], at: usize) -> Option<usize> {
+    dfc_eval::special_in_string(data, at).filter(|&end| data[end] == b'"')
 }
 
 /// Behind a number as JSON writes it.

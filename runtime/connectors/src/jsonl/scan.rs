@@ -141,6 +141,7 @@ impl Scan<'_> {
     fn string(&mut self) -> Result<(), NotJson> {
         self.expect(b'"', "a string is expected")?;
         loop {
+            self.at = dfc_eval::special_in_string(self.bytes, self.at).unwrap_or(self.bytes.len());
             match self.peek() {
                 None => return Err(self.fail("a string has no end")),
                 Some(b'"') => {
@@ -159,10 +160,9 @@ impl Scan<'_> {
                     }
                     _ => return Err(self.fail("an unknown escape in a string")),
                 },
-                Some(0..0x20) => {
+                Some(_) => {
                     return Err(self.fail("a control character in a string, where `\\n`, `\\t` or `\\u…` is expected"));
                 }
-                Some(_) => self.at += 1,
             }
         }
     }

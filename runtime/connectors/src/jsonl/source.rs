@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::ArrayRef;
+use arrow_buffer::Buffer;
 use dfc_batch::{Batch, ColumnBuilder, Origin, RowError};
 use dfc_ir::plan::SourceSpec;
 use dfc_ir::{Field, Value};
@@ -175,8 +176,9 @@ pub(super) fn batch(format: &Lines, places: &mut Places, chunk: Chunk, errors: &
     let mut faults = Faults::default();
     let easy = lines.len() - hard.len();
     let fields = format.fields.iter().enumerate();
+    let text = places.text(&chunk.text);
     let columns: Vec<ArrayRef> = fields
-        .map(|(position, field)| column(&chunk, field, position, places.column(position, easy), &mut faults))
+        .map(|(position, field)| column(&text, field, position, places.column(position, easy), &mut faults))
         .collect();
     let (columns, starts) = if hard.is_empty() && faults.is_empty() {
         (columns, lines.iter().map(|(start, _)| *start as u32).collect())
@@ -192,16 +194,16 @@ pub(super) fn batch(format: &Lines, places: &mut Places, chunk: Chunk, errors: &
 
 /// A field's values out of lines that were walked over with ease. Rows in `faults` are to be read anew, alone.
 fn column(
-    chunk: &Chunk,
+    text: &Buffer,
     field: &Field,
     position: usize,
     (starts, ends): (&[u32], &[u32]),
     faults: &mut Faults,
 ) -> ArrayRef {
-    let data = chunk.text.as_slice();
+    let data = text.as_slice();
     if Part::of(&field.ty.ty) == Part::Text {
         let patterns = Patterns::default();
-        let cx = ColumnContext { text: &chunk.text, utf8: true, nulls: None, patterns: &patterns, field, position };
+        let cx = ColumnContext { text, utf8: true, nulls: None, patterns: &patterns, field, position };
         return columns::parse(&Cells::bare(data, starts, ends), &cx, faults);
     }
     // What is told as an error leaves a hole, which goes with its row.
