@@ -70,7 +70,7 @@ pub(crate) fn item_field(item: &DataType) -> Arc<ArrowField> {
 }
 
 /// The fields of a record.
-pub(crate) fn arrow_fields(fields: &[Field]) -> Fields {
+pub fn arrow_fields(fields: &[Field]) -> Fields {
     fields.iter().map(|f| ArrowField::new(f.external_name(), arrow_type(&f.ty.ty), f.ty.nullable)).collect()
 }
 

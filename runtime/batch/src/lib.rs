@@ -8,7 +8,7 @@ mod build;
 mod error;
 mod rows;
 
-pub use arrays::{arrow_schema, arrow_type, value_at};
+pub use arrays::{arrow_fields, arrow_schema, arrow_type, value_at};
 pub use build::ColumnBuilder;
 pub use error::{Place, RowError};
 pub use rows::{concat, interleave, select, take};

@@ -76,8 +76,7 @@ pub(super) fn value<'a>(json: &'a str, ty: &Type) -> Result<Value<'a>, Fault> {
         return Ok(Value::str(json));
     }
     if matches!(ty, Type::List(_) | Type::Record(_)) {
-        let fault = |rule: String| Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) };
-        return dfc_eval::read_json(json, ty).map_err(|error| fault(error.message));
+        return in_record(json, ty);
     }
     let text = match json.as_bytes().first() {
         Some(b'"') if !json.contains('\\') => Cow::Borrowed(&json[1..json.len() - 1]),
@@ -118,4 +117,10 @@ pub(super) fn value<'a>(json: &'a str, ty: &Type) -> Result<Value<'a>, Fault> {
         Some(value) => Ok(value),
         None => read(bytes, ty, None),
     }
+}
+
+/// The value of a JSON text that stands in a record or list, or is one.
+pub(super) fn in_record<'a>(json: &str, ty: &Type) -> Result<Value<'a>, Fault> {
+    let fault = |rule: String| Fault { code: MISFIT, rule, value: Some(shown(json.as_bytes())) };
+    dfc_eval::read_json(json, ty).map_err(|error| fault(error.message))
 }

@@ -63,10 +63,10 @@ pub(crate) fn array<'a>(text: &'a str, mut item: impl FnMut(&'a str)) -> Result<
     })
 }
 
-/// Behind the value that stands there, if one does.
-pub(crate) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
+/// Behind the value that stands there, in so many arrays and objects, if one does.
+pub(crate) fn value_end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
     let mut scan = Scan { bytes, at };
-    scan.value(1).ok().map(|()| scan.at)
+    scan.value(depth).ok().map(|()| scan.at)
 }
 
 struct Scan<'a> {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow_array::ArrayRef;
-use arrow_buffer::Buffer;
-use dfc_batch::{Batch, ColumnBuilder, Origin, RowError};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_buffer::{Buffer, NullBuffer};
+use dfc_batch::{Batch, ColumnBuilder, Origin, RowError, arrow_fields};
 use dfc_ir::plan::SourceSpec;
-use dfc_ir::{Field, Value};
+use dfc_ir::{DataType, Field, Type, Value};
 
 use super::line::{self, value};
-use super::places::{Part, Places};
+use super::places::{Part, Places, Shape};
 use crate::chunks::{Format, Piece, TextFiles, TextOptions, Turn, Watch, Whole};
 use crate::files::{COMPRESSIONS, Encoding};
 use crate::locate::{Chunk, ChunkRows};
@@ -175,11 +175,9 @@ pub(super) fn batch(format: &Lines, places: &mut Places, chunk: Chunk, errors: &
     }
     let mut faults = Faults::default();
     let easy = lines.len() - hard.len();
-    let fields = format.fields.iter().enumerate();
-    let text = places.text(&chunk.text);
-    let columns: Vec<ArrayRef> = fields
-        .map(|(position, field)| column(&text, field, position, places.column(position, easy), &mut faults))
-        .collect();
+    let mut columns = Columns { text: &places.text(&chunk.text), places, lines: easy, faults: &mut faults };
+    let columns: Vec<ArrayRef> =
+        format.fields.iter().zip(&places.shapes).map(|(field, shape)| columns.of(field, shape, false)).collect();
     let (columns, starts) = if hard.is_empty() && faults.is_empty() {
         (columns, lines.iter().map(|(start, _)| *start as u32).collect())
     } else {
@@ -192,42 +190,82 @@ pub(super) fn batch(format: &Lines, places: &mut Places, chunk: Chunk, errors: &
     Batch { columns, rows, seq, origin: Some(Origin { locate, rows: None }) }
 }
 
-/// A field's values out of lines that were walked over with ease. Rows in `faults` are to be read anew, alone.
-fn column(
-    text: &Buffer,
-    field: &Field,
-    position: usize,
-    (starts, ends): (&[u32], &[u32]),
-    faults: &mut Faults,
-) -> ArrayRef {
-    let data = text.as_slice();
-    if Part::of(&field.ty.ty) == Part::Text {
-        let patterns = Patterns::default();
-        let cx = ColumnContext { text, utf8: true, nulls: None, patterns: &patterns, field, position };
-        return columns::parse(&Cells::bare(data, starts, ends), &cx, faults);
-    }
-    // What is told as an error leaves a hole, which goes with its row.
-    let mut builder = ColumnBuilder::new(&field.ty.with_nullable(true), starts.len());
-    for (row, (start, end)) in starts.iter().zip(ends).enumerate() {
-        let text = data.get(*start as usize..*end as usize).map(std::str::from_utf8);
-        let read = match text {
-            Some(Ok(text)) => value(text, &field.ty.ty),
-            Some(Err(_)) | None => Ok(Value::Null),
-        };
-        match read {
-            Ok(value) if !value.is_null() => builder.push(&value),
-            Ok(_) if field.ty.nullable => builder.push_null(),
-            Ok(_) => {
-                faults.push(row, position, None, unexpected_null(&field.ty.ty));
-                builder.push_null();
+/// Makes columns out of lines that were walked over with ease. Rows in `faults` are to be read anew, alone.
+struct Columns<'a> {
+    text: &'a Buffer,
+    places: &'a Places,
+    lines: usize,
+    faults: &'a mut Faults,
+}
+
+impl Columns<'_> {
+    /// A field's values; of one that is `inside` a record, a null under a type that is never null is for the record to judge.
+    fn of(&mut self, field: &Field, shape: &Shape, inside: bool) -> ArrayRef {
+        let ty = &field.ty;
+        if let Type::Record(fields) = &ty.ty {
+            return self.record(ty, fields, shape, inside);
+        }
+        if Part::of(&ty.ty) == Part::Whole {
+            return self.values(ty, shape.column, inside);
+        }
+        let optional;
+        let field = match inside {
+            true => {
+                optional = Field { ty: ty.with_nullable(true), ..field.clone() };
+                &optional
             }
-            Err(fault) => {
-                faults.push(row, position, None, fault);
-                builder.push_null();
+            false => field,
+        };
+        let (starts, ends) = self.places.column(shape.column, self.lines);
+        let patterns = Patterns::default();
+        let cx = ColumnContext { text: self.text, utf8: true, nulls: None, patterns: &patterns, field, position: 0 };
+        columns::parse(&Cells::bare(self.text, starts, ends), &cx, self.faults)
+    }
+
+    /// One value after the other.
+    fn values(&mut self, ty: &DataType, column: usize, inside: bool) -> ArrayRef {
+        // What is told as an error leaves a hole, which goes with its row.
+        let mut builder = ColumnBuilder::new(&ty.with_nullable(true), self.lines);
+        let (starts, ends) = self.places.column(column, self.lines);
+        for (row, (start, end)) in starts.iter().zip(ends).enumerate() {
+            let text = self.text.get(*start as usize..*end as usize).and_then(|text| std::str::from_utf8(text).ok());
+            let text = text.unwrap_or("null");
+            // In a record there is a JSON `null` beside that which is none.
+            let read = if inside { line::in_record(text, &ty.ty) } else { value(text, &ty.ty) };
+            let fault = match read {
+                Ok(value) if !value.is_null() => {
+                    builder.push(&value);
+                    continue;
+                }
+                Ok(_) if ty.nullable || inside => None,
+                Ok(_) => Some(unexpected_null(&ty.ty)),
+                Err(fault) => Some(fault),
+            };
+            fault.into_iter().for_each(|fault| self.faults.push(row, 0, None, fault));
+            builder.push_null();
+        }
+        builder.finish()
+    }
+
+    /// A record's fields, each a column.
+    fn record(&mut self, ty: &DataType, fields: &[Field], shape: &Shape, inside: bool) -> ArrayRef {
+        let arrays: Vec<ArrayRef> =
+            fields.iter().zip(&shape.fields).map(|(field, shape)| self.of(field, shape, true)).collect();
+        let (starts, ends) = self.places.column(shape.column, self.lines);
+        let mut there: Vec<bool> = starts.iter().zip(ends).map(|(start, end)| start <= end).collect();
+        for (row, there) in there.iter_mut().enumerate() {
+            let lacks = |(field, array): (&Field, &ArrayRef)| !field.ty.nullable && array.is_null(row);
+            if *there && fields.iter().zip(&arrays).any(lacks) || !*there && !ty.nullable && !inside {
+                self.faults.push(row, 0, None, unexpected_null(&ty.ty));
+                *there = false;
             }
         }
+        let valid = Some(NullBuffer::from(there)).filter(|valid| valid.null_count() > 0);
+        Arc::new(match arrays.is_empty() {
+            true => StructArray::new_empty_fields(self.lines, valid),
+            false => StructArray::new(arrow_fields(fields), arrays, valid),
+        })
     }
-    builder.finish()
 }
 
 /// Puts the lines in between that have to be read alone: the hard ones, and those at which the easy reading has found a fault. The columns,

@@ -145,7 +145,7 @@ proptest! {
 /// A member of an object: keys that are wanted, others, and such as are written in an odd way; values of every form, some of which fit.
 fn member() -> impl Strategy<Value = String> {
     let key = prop_oneof![
-        8 => prop::sample::select(vec!["id", "s", "at", "ts", "d", "w", "x", "ok", "raw", "items", "u"]).prop_map(|key| format!("\"{key}\"")),
+        8 => prop::sample::select(vec!["id", "s", "at", "ts", "d", "w", "x", "ok", "raw", "items", "u", "rec", "rec"]).prop_map(|key| format!("\"{key}\"")),
         2 => prop::sample::select(vec!["\"other\"", "\"\"", "\"i\\u0064\"", "\"k\u{e4}\"", "id", "\"id"]).prop_map(String::from),
     ];
     let value = prop::sample::select(vec![
@@ -196,8 +196,25 @@ fn member() -> impl Strategy<Value = String> {
         "[1,]",
         "{\"a\" 1}",
     ]);
+    let record = prop::sample::select(vec![
+        r#"{}"#,
+        r#"null"#,
+        r#"{"n":1,"s":"x"}"#,
+        r#"{"n": 2, "deep": {"at": "2026-01-31", "list": [1]}}"#,
+        r#"{"s":"\u00e4","n":3,"n":4}"#,
+        r#"{"n":5,"deep":null}"#,
+        r#"{"n":null}"#,
+        r#"{"n":6,"deep":{},"raw":null,"ok":true}"#,
+        r#"{"n":"x"}"#,
+        r#"{"n":7,"s":"\ud800"}"#,
+        r#"{"n":8,"deep":{"at":"2026-01-31"},"deep":{"list":[]}}"#,
+        r#"{"n":9,"raw":[1, {}],"other":{"n":1}}"#,
+        r#"{"n":1"#,
+        r#"{"n":10,"deep":7}"#,
+    ]);
     let blank = prop::sample::select(vec!["", "", "", " ", "\t", "  "]);
-    (key, blank.clone(), blank, value).prop_map(|(key, a, b, value)| format!("{key}{a}:{b}{value}"))
+    let any = (key, blank.clone(), blank, value).prop_map(|(key, a, b, value)| format!("{key}{a}:{b}{value}"));
+    prop_oneof![3 => any, 1 => record.prop_map(|record| format!("\"rec\":{record}"))]
 }
 
 /// A line: an object, or what isn't one.
@@ -221,6 +238,12 @@ proptest! {
             &format!("{id}; s: string?; at: date?; ts: timestamp?; d: decimal(4,2)?; w: decimal(25,3)?; x: float64?; ok: bool?; raw: json?; u: uint64?"),
         );
         schema.fields.push(nested().fields.pop().unwrap());
+        let list = Field::new("list", DataType::optional(Type::List(Box::new(ty("int64")))));
+        let at = Field::new("at", ty("date?"));
+        let deep = Field::new("deep", DataType::optional(Type::Record(vec![at, list])));
+        let mut inner = vec![Field::new("n", ty("int32")), Field::new("s", ty("string?")), deep];
+        inner.extend([Field::new("raw", ty("json?")), Field::new("ok", ty("bool?"))]);
+        schema.fields.push(Field::new("rec", DataType { ty: Type::Record(inner), nullable: !strict || ends }));
         let lines: Vec<String> = lines.into_iter().flat_map(|(line, times)| std::iter::repeat_n(line, times)).collect();
         let content = lines.join("\n") + if ends { "\n" } else { "" };
         let keys = schema.fields.iter().enumerate().map(|(at, field)| (field.external_name().to_string(), at)).collect();
