@@ -424,8 +424,12 @@ pub fn record_fields(checker: &mut Checker<'_>, decls: &[FieldDecl]) -> Option<V
 /// The value of a text given on the command line.
 fn given_value(text: &str, ty: &dfc_ir::DataType) -> Result<Value<'static>, String> {
     match &ty.ty {
-        Type::String | Type::Secret | Type::Json => Ok(Value::string(text)),
+        Type::String | Type::Secret => Ok(Value::string(text)),
         _ if ty.nullable && text == "null" => Ok(Value::Null),
-        plain => dfc_eval::parse_value(text, plain).map(Value::into_owned).map_err(|error| error.message),
+        plain => match dfc_eval::parse_value(text, plain) {
+            Ok(Value::Null) => Err(format!("{ty} is never null")),
+            Ok(value) => Ok(value.into_owned()),
+            Err(error) => Err(error.message),
+        },
     }
 }

@@ -122,6 +122,10 @@ impl Index {
         // If as many fields as there are rows, each `width` after the other, end a row, then no other does.
         for end in raw.ends.iter_mut().skip(width - 1).step_by(width) {
             if data.get(*end as usize).is_some_and(|&byte| byte != b'\n') {
+                // Those before get back the carriage returns that were taken off, for the rows to be told by their line feeds.
+                for end in raw.ends.iter_mut().skip(width - 1).step_by(width).take(starts.len()) {
+                    *end += u32::from(data.get(*end as usize).is_some_and(|&byte| byte != b'\n'));
+                }
                 return false;
             }
             starts.push(start);

@@ -262,3 +262,26 @@ fn wide_rows_and_long_fields_are_read() {
     assert_eq!(read.rows.len(), 2);
     assert_eq!(read.rows[0][1].as_str().map(str::len), Some(16 << 20));
 }
+
+/// Whatever the lines' numbers of fields are, also where too many and too few make up for each other, lines that end as Windows ends them are
+/// read as others are.
+#[test]
+fn rows_of_any_width_are_the_same_with_carriage_returns() {
+    let forms = ["", "1", "2,x", "3,y,EXTRA", "4,z,a,b"];
+    let mut files: Vec<Vec<&str>> = vec![Vec::new()];
+    for _ in 0..4 {
+        let longer = files
+            .iter()
+            .filter(|lines| lines.len() < 4)
+            .flat_map(|lines| forms.map(|form| [&lines[..], &[form]].concat()));
+        files = [Vec::new()].into_iter().chain(longer).collect();
+    }
+    for mode in ["error", "truncate", "pad"] {
+        let pairs = [("ragged", OptionValue::Name(mode.into()))];
+        for lines in &files {
+            let of = |end: &str| ["id,c"].iter().chain(lines).map(|line| format!("{line}{end}")).collect::<String>();
+            let read = |end: &str| csv(of(end).as_bytes(), &pairs, "id: int64; c: string?");
+            assert_eq!(read("\r\n"), read("\n"), "{mode}: {lines:?}");
+        }
+    }
+}
