@@ -179,3 +179,20 @@ fn a_file_that_each_run_replaces_holds_everything() {
     let rows: Vec<String> = self::parts(&folder.path().join("parts")).into_iter().filter(|line| line != "id").collect();
     assert_eq!(rows, ["1", "2", "3", "4"]);
 }
+
+/// Rejected rows are kept wherever `to` says, also above the pipeline: the checkpoint names their file by its whole path.
+#[test]
+fn rejected_rows_are_kept_above_the_pipeline() {
+    let rows: String = (0..1_000).map(|n| if n % 100 == 7 { "bad\n".into() } else { format!("{n}\n") }).collect();
+    let pipeline = "job r { errors { limit: 10, to: \"../kept\" } }\nrecord R { id: int64 }\nsource s = csv(\"r.csv\", schema: R)\n\
+                    sink s |> csv(\"out.csv\", mode: overwrite)\n";
+    let dir = folder(&[("sub/p.df", pipeline), ("sub/r.csv", &format!("id\n{rows}"))]);
+    let sub = dir.path().join("sub");
+    for _ in 0..2 {
+        let output = dfc(&sub, &["run", "p.df"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(read(&dir.path().join("kept/r-rejects.jsonl")).lines().count(), 10);
+        let verified = dfc(&sub, &["checkpoint", "verify", "p.df"]);
+        assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    }
+}

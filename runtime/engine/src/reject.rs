@@ -320,7 +320,7 @@ impl Kept {
                 file.get_ref().sync_all().map_err(failed)?;
                 let crc = std::mem::take(&mut epochs.crc).finalize();
                 // Whoever looks for it stands in another folder.
-                let path = std::path::absolute(&epochs.part).map_err(failed)?.display().to_string();
+                let path = fs::canonicalize(&epochs.part).map_err(failed)?.display().to_string();
                 let part = SpoolFile { path, from: epochs.from, to: epochs.bytes, crc };
                 let bytes = part.to - part.from;
                 epochs.from = epochs.bytes;

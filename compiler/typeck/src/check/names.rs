@@ -239,6 +239,19 @@ impl Checker<'_> {
     fn global(&mut self, name: &str, span: Span) -> Option<Expr> {
         let global = self.globals.values.get(name)?;
         let ty = global.ty.clone();
+        // Connectors' arguments are constants: they see no row.
+        if ty.ty == dfc_ir::Type::Secret && !matches!(self.scope, Scope::None) {
+            let loc = global.loc.clone();
+            self.error(
+                "E0508",
+                span,
+                format!("the secret `{name}` can't become part of a row"),
+                "would be seen by everyone",
+            )
+            .related(loc, "declared here")
+            .help("a secret can only be given to a connector");
+            return None;
+        }
         let kind = match &global.value {
             Some(value) => ExprKind::Literal(value.clone()),
             None => {
