@@ -207,41 +207,47 @@ TURNS = (3, 9)
 def check(dfc):
     """Whether checkpoints cost no more than twice what they may."""
     for kind, few, most, long in CHECKS:
-        least, checkpoints, whole, times = {}, 0, None, 20
-        with tempfile.TemporaryDirectory() as folder:
-            home = pathlib.Path(folder)
-            texts, args = made(home / "rows.csv")
-
-            def once(setting):
-                (home / "job.df").write_text(texts[setting])
-                return run(dfc, home, args)
-
-            make(home / "rows.csv", CHECKED, times, few)
-            # As many rows as it takes here: few cost more than many, as their groups are new.
-            while (seconds := once("off")[0]) < long:
-                times = int(times * min(10, 1.2 * long / seconds))
-                make(home / "rows.csv", CHECKED, times, few)
-            for turn in range(TURNS[1]):
-                for setting in ["off", kind]:
-                    _, work, results, taken = once(setting)
-                    whole = whole or results
-                    if results != whole:
-                        sys.exit(f"checkpoints ({setting}) give another result")
-                    least[setting] = min(work, least.get(setting, work))
-                    checkpoints = max(checkpoints, len(taken))
-                ratio = least[kind] / least["off"]
-                if turn + 1 >= TURNS[0] and ratio <= most:
-                    break
-        print(
-            f"every {kind}: {CHECKED * (times + 1):,} rows, {checkpoints} checkpoints; {least['off']:.2f} s of work without, "
-            f"{least[kind]:.2f} s with: {ratio:.3f} (at most {most}, {turn + 1} runs of each)",
-            flush=True,
-        )
-        # The last one, at the end, is always taken.
-        if checkpoints < 2:
-            sys.exit("too few checkpoints were taken to say anything")
-        if ratio > most:
+        # What another job did to the disk meanwhile may last as long as a measurement: too much is what is too much twice.
+        if measured(dfc, kind, few, most, long) > most and measured(dfc, kind, few, most, long) > most:
             sys.exit("checkpoints cost too much")
+
+
+def measured(dfc, kind, few, most, long):
+    """The work with checkpoints to that without."""
+    least, checkpoints, whole, times = {}, 0, None, 20
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        texts, args = made(home / "rows.csv")
+
+        def once(setting):
+            (home / "job.df").write_text(texts[setting])
+            return run(dfc, home, args)
+
+        make(home / "rows.csv", CHECKED, times, few)
+        # As many rows as it takes here: few cost more than many, as their groups are new.
+        while (seconds := once("off")[0]) < long:
+            times = int(times * min(10, 1.2 * long / seconds))
+            make(home / "rows.csv", CHECKED, times, few)
+        for turn in range(TURNS[1]):
+            for setting in ["off", kind]:
+                _, work, results, taken = once(setting)
+                whole = whole or results
+                if results != whole:
+                    sys.exit(f"checkpoints ({setting}) give another result")
+                least[setting] = min(work, least.get(setting, work))
+                checkpoints = max(checkpoints, len(taken))
+            ratio = least[kind] / least["off"]
+            if turn + 1 >= TURNS[0] and ratio <= most:
+                break
+    print(
+        f"every {kind}: {CHECKED * (times + 1):,} rows, {checkpoints} checkpoints; {least['off']:.2f} s of work without, "
+        f"{least[kind]:.2f} s with: {ratio:.3f} (at most {most}, {turn + 1} runs of each)",
+        flush=True,
+    )
+    # The last one, at the end, is always taken.
+    if checkpoints < 2:
+        sys.exit("too few checkpoints were taken to say anything")
+    return ratio
 
 
 def main():
